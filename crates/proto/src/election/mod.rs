@@ -1,0 +1,1 @@
+//! Elections: who leads.

@@ -1,0 +1,116 @@
+//! The one answer every election gives.
+
+use core::fmt;
+
+use crate::{epoch::Epoch, id::NodeId, machine::Machine, time::Time};
+
+/// Which promise an answer carries. The names are the ones users configure.
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub enum Mode {
+    /// One leader per connected part once quiet; no quorum.
+    Eventual,
+    /// One leader per connected component, at its centre.
+    Central,
+    /// At most one valid lease at any instant, given a bound on clock drift.
+    Leased,
+    /// At most one leader per epoch, by majority, chosen by learned reliability.
+    Learned,
+    /// One leader per multicast segment, eventually; nothing to configure, nothing promised while
+    /// the segment is split or lossy beyond the listen timeout.
+    Announced,
+}
+
+impl fmt::Display for Mode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Eventual => "eventual",
+            Self::Central => "central",
+            Self::Leased => "leased",
+            Self::Learned => "learned",
+            Self::Announced => "announced",
+        })
+    }
+}
+
+/// Who leads, as one node can honestly answer now.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub struct Leadership {
+    /// The leader, or none known. A node that names itself may act as leader.
+    pub leader: Option<NodeId>,
+    /// The fencing token under which it leads. `None` without a leader, and always in the
+    /// as-published forms of protocols that have no such token.
+    pub epoch: Option<Epoch>,
+    /// Which promise this answer carries.
+    pub mode: Mode,
+    /// Whether the machine has no present reason to doubt the answer: no election running, no
+    /// suspicion, no disagreement heard.
+    pub settled: bool,
+    /// Leased mode only: the instant after which the holder must not act.
+    pub valid_until: Option<Time>,
+    /// The evidence.
+    pub why: Why,
+}
+
+impl Leadership {
+    /// No leader known, for this reason.
+    pub const fn unknown(mode: Mode, why: Why) -> Self {
+        Self { leader: None, epoch: None, mode, settled: false, valid_until: None, why }
+    }
+
+    /// Whether two answers tell an application the same thing. The evidence is left out: it moves
+    /// with every heartbeat while the answer stands still.
+    pub fn same_answer(&self, other: &Self) -> bool {
+        (self.leader, self.epoch, self.mode, self.settled, self.valid_until)
+            == (other.leader, other.epoch, other.mode, other.settled, other.valid_until)
+    }
+}
+
+/// The evidence behind a [`Leadership`].
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub enum Why {
+    /// The machine has not started, has left, or was told to stop.
+    NotRunning,
+    /// Waiting since `since` to claim leadership unless somebody better speaks first.
+    Standing {
+        /// When the wait began.
+        since: Time,
+    },
+    /// Leading since `since`: nobody better has been heard.
+    Unchallenged {
+        /// When leadership was claimed.
+        since: Time,
+    },
+    /// Following, on the strength of an announcement last heard at `heard`.
+    Announced {
+        /// When the leader was last heard.
+        heard: Time,
+    },
+    /// Following `leader`, but its token is older than one already seen, so its leadership is not
+    /// passed on to the application until it has minted a newer one.
+    EpochBehind {
+        /// The node followed.
+        leader: NodeId,
+        /// The smallest counter that would be believed.
+        need: u64,
+    },
+}
+
+impl fmt::Display for Why {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NotRunning => f.write_str("not running"),
+            Self::Standing { since } => write!(f, "standing since {since}"),
+            Self::Unchallenged { since } => write!(f, "unchallenged since {since}"),
+            Self::Announced { heard } => write!(f, "announced, last heard {heard}"),
+            Self::EpochBehind { leader, need } => {
+                write!(f, "following {leader}, waiting for epoch {need} or later")
+            }
+        }
+    }
+}
+
+/// A machine that elects.
+pub trait Election: Machine {
+    /// The answer as of the last input.
+    fn leadership(&self) -> Leadership;
+}

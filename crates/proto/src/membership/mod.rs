@@ -1,0 +1,3 @@
+//! Membership: who is there.
+
+pub mod ping;
