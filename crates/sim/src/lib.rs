@@ -1,1 +1,58 @@
-//! sim
+//! A deterministic discrete-event simulator for the protocols of [`bellwether_proto`].
+//!
+//! A run is a pure function of a [`scenario`](scenario::Scenario) and a seed: single-threaded, in a total
+//! order of events, with every random choice drawn from a named branch of the seed. Runs are parallel.
+//! The machines simulated are the very values an agent drives.
+//!
+//! ```
+//! use bellwether_sim::{metric::Metric, run::run_many, scenario::Scenario};
+//!
+//! let scenario = Scenario::parse("example", r#"
+//!     name = "LE-S on ten nodes"
+//!     duration = "60s"
+//!     until = "agreement"
+//!     [network]
+//!     nodes = 10
+//!     delay = { kind = "fixed", value = "100ms" }
+//!     [election]
+//!     kind = "announce"
+//!     variant = "le-s"
+//!     announce = "1s"
+//!     suppress = "1s"
+//!     listen = "3s"
+//!     rules = "corrected"
+//! "#, &[]).unwrap();
+//! let report = run_many(&scenario, 1, 200, || ()).unwrap();
+//! let delay = report.summary(Metric::LeadershipDelay).unwrap();
+//! // Half the suppression interval and one delay, whatever the number of nodes.
+//! assert!((delay.mean - 0.6).abs() < 4.0 * delay.standard_error());
+//! assert_eq!(report, run_many(&scenario, 1, 200, || ()).unwrap());
+//! ```
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`scenario`] | a world described as data, and the files that describe it |
+//! | [`run`] | one run, many runs, what they amount to |
+//! | [`engine`] | the event loop: the host of the machines |
+//! | [`network`] | how messages travel |
+//! | [`schedule`] | faults, carried out |
+//! | [`watch`], [`agreement`], [`invariant`], [`metric`] | what is watched and measured |
+//! | [`conformance`] | the suite every election passes |
+//! | [`queue`], [`trace`], [`log`] | the event queue, the trace hash, the event log |
+
+#![deny(clippy::disallowed_methods, clippy::disallowed_types)]
+
+pub mod agreement;
+mod clock;
+pub mod conformance;
+pub mod engine;
+pub mod invariant;
+pub mod log;
+pub mod metric;
+pub mod network;
+pub mod queue;
+pub mod run;
+pub mod scenario;
+pub mod schedule;
+pub mod trace;
+pub mod watch;

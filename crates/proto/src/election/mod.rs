@@ -1,1 +1,3 @@
 //! Elections: who leads.
+
+pub mod announce;

@@ -98,8 +98,8 @@ impl Wire for Message {
     }
 }
 
-/// The deadlines this machine keeps.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+/// The deadlines this machine keeps; declaration order breaks ties at one instant.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub enum Timer {
     /// When to check for the answer to this round's ping.
     Check,

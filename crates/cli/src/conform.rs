@@ -1,0 +1,172 @@
+//! `bellwether conform`: the conformance suite over many seeds.
+
+use std::io::{self, BufWriter, Write};
+
+use bellwether_sim::{
+    conformance::{Case, Subject, Trial, Verdict, subjects, sweep},
+    log::{Entry, Log},
+};
+use comfy_table::{CellAlignment, Table, presets};
+use serde_json::{Value, json};
+
+use crate::output::{Failure, on_threads, print_step, progress};
+
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// Only these modes
+    #[arg(long = "mode", value_name = "NAME")]
+    modes: Vec<String>,
+    /// Only these cases
+    #[arg(long = "case", value_name = "NAME")]
+    cases: Vec<Case>,
+    /// How many seeds for each mode and case
+    #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u64).range(1..))]
+    seeds: u64,
+    /// The first of them
+    #[arg(long, value_name = "S", default_value_t = 1)]
+    seed: u64,
+    /// Print one JSON object instead of a table
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Print one run step by step; needs one mode and one case
+    #[arg(long, value_name = "SEED", conflicts_with_all = ["seeds", "seed"])]
+    replay: Option<u64>,
+    /// Threads to use; the results do not depend on it
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    threads: Option<u16>,
+}
+
+/// True if every mode behaves as it is known to.
+pub(crate) fn run(args: Args) -> Result<bool, Failure> {
+    let subjects = chosen(&args.modes)?;
+    let cases = if args.cases.is_empty() { Case::ALL.to_vec() } else { args.cases.clone() };
+    if let Some(seed) = args.replay {
+        let ([subject], [case]) = (subjects.as_slice(), cases.as_slice()) else {
+            return Err(Failure::Other(
+                "--replay shows one run: name one --mode and one --case".into(),
+            ));
+        };
+        return replay(subject, *case, seed, args.json);
+    }
+    let bar = progress(subjects.len() as u64 * cases.len() as u64 * args.seeds);
+    let verdicts = on_threads(args.threads.map(usize::from), || {
+        let all = |subject: &Subject| {
+            let one = |&case| sweep(subject, case, args.seed, args.seeds, || bar.inc(1));
+            cases.iter().map(one).collect::<Vec<_>>()
+        };
+        subjects.iter().map(all).collect::<Vec<_>>()
+    })?;
+    bar.finish_and_clear();
+    let mut out = io::stdout().lock();
+    if args.json {
+        let modes = subjects.iter().zip(&verdicts).map(|(subject, all)| mode_json(subject, all));
+        writeln!(out, "{}", json!({ "seeds": args.seeds, "modes": modes.collect::<Vec<_>>() }))?;
+    } else {
+        print(&mut out, &subjects, &cases, &verdicts)?;
+    }
+    Ok(subjects.iter().zip(&verdicts).all(|(subject, all)| as_known(subject, all)))
+}
+
+fn chosen(names: &[String]) -> Result<Vec<Subject>, Failure> {
+    let all = subjects();
+    if let Some(unknown) = names.iter().find(|name| all.iter().all(|one| one.name != **name)) {
+        let known: Vec<&str> = all.iter().map(|subject| subject.name).collect();
+        let known = known.join(", ");
+        return Err(Failure::Other(format!("no mode {unknown:?}; there are {known}")));
+    }
+    let wanted = |subject: &Subject| names.is_empty() || names.iter().any(|n| n == subject.name);
+    Ok(all.into_iter().filter(wanted).collect())
+}
+
+fn replay(subject: &Subject, case: Case, seed: u64, json: bool) -> Result<bool, Failure> {
+    let trial = Trial::new(subject, case, seed);
+    let mut out = BufWriter::new(io::stdout().lock());
+    if !json {
+        writeln!(out, "{}: {} nodes", trial.scenario.name, trial.scenario.network.nodes)?;
+        for fault in &trial.scenario.faults {
+            writeln!(out, "at {:>12} {:?}", fault.at.to_string(), fault.kind)?;
+        }
+        let (quiet, settled) = (trial.quiet_from, trial.settled_by);
+        writeln!(out, "quiet from {quiet}, agreement due by {settled}")?;
+    }
+    let mut written = Ok(());
+    let mut print = |entry: Entry| {
+        if written.is_ok() {
+            written = print_step(&mut out, json, &entry);
+        }
+    };
+    let (violations, _) = trial.judge(seed, Log::to(&mut print));
+    written?;
+    out.flush()?;
+    for violation in &violations {
+        eprintln!("violated: {violation}");
+    }
+    Ok(violations.is_empty())
+}
+
+fn as_known(subject: &Subject, verdicts: &[Verdict]) -> bool {
+    let keeps = verdicts.iter().all(|verdict| verdict.failures.is_empty());
+    keeps == subject.known_to_break.is_none()
+}
+
+fn print(
+    out: &mut impl Write,
+    subjects: &[Subject],
+    cases: &[Case],
+    verdicts: &[Vec<Verdict>],
+) -> io::Result<()> {
+    let mut table = Table::new();
+    table.load_preset(presets::NOTHING);
+    let names = subjects.iter().map(|subject| subject.name.to_owned());
+    table.set_header(std::iter::once("seeds that failed".to_owned()).chain(names));
+    for (row, case) in cases.iter().enumerate() {
+        let counts = verdicts.iter().map(|all| {
+            let Verdict { failures, seeds, .. } = &all[row];
+            match failures.len() {
+                0 => format!("0 of {seeds}"),
+                failed => format!("{failed} of {seeds} ✗"),
+            }
+        });
+        table.add_row(std::iter::once(case.to_string()).chain(counts));
+    }
+    for column in table.column_iter_mut().skip(1) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    writeln!(out, "{table}")?;
+    for (subject, all) in subjects.iter().zip(verdicts) {
+        if let Some(why) = subject.known_to_break {
+            writeln!(out, "{}: known to break its promise. {why}", subject.name)?;
+        } else {
+            for verdict in all.iter().filter(|verdict| !verdict.failures.is_empty()) {
+                let (seed, violation) = &verdict.failures[0];
+                let (mode, case) = (subject.name, verdict.case);
+                writeln!(out, "{mode} {case}: {violation}")?;
+                let replay = format!("bellwether conform --mode {mode} --case {case}");
+                writeln!(out, "  replay: {replay} --replay {seed}")?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn mode_json(subject: &Subject, verdicts: &[Verdict]) -> Value {
+    let case = |verdict: &Verdict| {
+        let failures = verdict.failures.iter().map(|(seed, violation)| {
+            json!({ "seed": seed, "invariant": violation.invariant, "detail": violation.detail })
+        });
+        let situations = verdict.situations.iter().map(|((invariant, situation), seeds)| {
+            json!({ "invariant": invariant, "sometimes": situation, "seeds": seeds })
+        });
+        json!({
+            "case": verdict.case.name(),
+            "failures": failures.collect::<Vec<_>>(),
+            "situations": situations.collect::<Vec<_>>(),
+        })
+    };
+    json!({
+        "mode": subject.name,
+        "known_to_break": subject.known_to_break,
+        "as_known": as_known(subject, verdicts),
+        "cases": verdicts.iter().map(case).collect::<Vec<_>>(),
+    })
+}

@@ -1,0 +1,220 @@
+//! `bellwether sim`: runs of one scenario.
+
+use std::{
+    fs::OpenOptions,
+    io::{self, BufWriter, Write},
+    path::{Path, PathBuf},
+};
+
+use bellwether_sim::{
+    log::{Entry, Log},
+    metric::{Metric, Summary, Unit},
+    run::{Report, run_logged, run_many},
+    scenario::Scenario,
+};
+use comfy_table::{CellAlignment, Table, presets};
+use serde_json::json;
+
+use crate::output::{Failure, about, entry_json, on_threads, print_step, progress};
+
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// The scenario file
+    file: PathBuf,
+    /// The seed of the first run; the others follow it one by one
+    #[arg(long, value_name = "S", default_value_t = 1)]
+    seed: u64,
+    /// How many runs, each with its own seed
+    #[arg(long, value_name = "R", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
+    runs: u64,
+    /// Override a field of the scenario; may be repeated
+    #[arg(long = "set", value_name = "PATH=VALUE")]
+    sets: Vec<String>,
+    /// Print one JSON object instead of a table
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Write the event log of the run to a new file, one JSON object a line
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["runs", "replay"])]
+    trace: Option<PathBuf>,
+    /// Print one run step by step
+    #[arg(long, value_name = "SEED", conflicts_with_all = ["runs", "seed"])]
+    replay: Option<u64>,
+    /// Threads to use; the results do not depend on it
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    threads: Option<u16>,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  bellwether sim scenarios/announce-failover.toml --seed 1
+  bellwether sim scenarios/announce-delay.toml --runs 1000 --set network.loss.rate=0.2
+  bellwether sim scenarios/announce-failover.toml --replay 7
+
+Exit codes:
+  0  done    1  an invariant did not hold    2  wrong usage or wrong scenario";
+
+/// True if every invariant held.
+pub(crate) fn run(args: Args) -> Result<bool, Failure> {
+    let scenario = Scenario::load(&args.file, &args.sets)?;
+    if let Some(seed) = args.replay {
+        return replay(&scenario, seed, args.json);
+    }
+    if let Some(path) = &args.trace {
+        write_trace(&scenario, args.seed, path)?;
+    }
+    let bar = progress(args.runs);
+    let threads = args.threads.map(usize::from);
+    let report =
+        on_threads(threads, || run_many(&scenario, args.seed, args.runs, || bar.inc(1)))??;
+    bar.finish_and_clear();
+    let mut out = io::stdout().lock();
+    if args.json {
+        writeln!(out, "{}", report.to_json())?;
+    } else {
+        print(&mut out, &scenario, &report, &args)?;
+    }
+    Ok(report.violations().next().is_none())
+}
+
+fn replay(scenario: &Scenario, seed: u64, json: bool) -> Result<bool, Failure> {
+    let mut out = BufWriter::new(io::stdout().lock());
+    let mut written = Ok(());
+    let mut print = |entry: Entry| {
+        if written.is_ok() {
+            written = print_step(&mut out, json, &entry);
+        }
+    };
+    let outcome = run_logged(scenario, seed, Log::to(&mut print))?;
+    written?;
+    if json {
+        writeln!(out, "{}", json!({ "trace_hash": outcome.trace.to_string() }))?;
+    } else {
+        writeln!(out, "trace {}", outcome.trace)?;
+    }
+    for violation in &outcome.violations {
+        eprintln!("violated: {violation}");
+    }
+    out.flush()?;
+    Ok(outcome.violations.is_empty())
+}
+
+/// A header with what it is a trace of, a line for every step, and the hash that vouches for it.
+fn write_trace(scenario: &Scenario, seed: u64, path: &Path) -> Result<(), Failure> {
+    let file = OpenOptions::new().write(true).create_new(true).open(path).map_err(|error| {
+        match error.kind() {
+            io::ErrorKind::AlreadyExists => {
+                let path = path.display();
+                Failure::Other(format!("{path} exists already; remove it or name another file"))
+            }
+            _ => about(path)(error),
+        }
+    })?;
+    let mut out = BufWriter::new(file);
+    let header = json!({
+        "scenario": scenario.name,
+        "digest": scenario.digest().to_string(),
+        "version": env!("CARGO_PKG_VERSION"),
+        "seed": seed,
+    });
+    let mut written = writeln!(out, "{header}");
+    let mut write = |entry: Entry| {
+        if written.is_ok() {
+            written = writeln!(out, "{}", entry_json(&entry));
+        }
+    };
+    let outcome = run_logged(scenario, seed, Log::to(&mut write))?;
+    written
+        .and_then(|()| writeln!(out, "{}", json!({ "trace_hash": outcome.trace.to_string() })))
+        .and_then(|()| out.flush())
+        .map_err(about(path))
+}
+
+fn print(
+    out: &mut impl Write,
+    scenario: &Scenario,
+    report: &Report,
+    args: &Args,
+) -> io::Result<()> {
+    let runs = report.outcomes.len();
+    let last = report.seed.wrapping_add(runs as u64 - 1);
+    let seeds = if runs == 1 { "seed".into() } else { format!("{runs} runs, seeds") };
+    writeln!(out, "{}", report.name)?;
+    writeln!(
+        out,
+        "{} nodes, up to {} simulated, {seeds} {}{}, scenario {}",
+        scenario.network.nodes,
+        scenario.duration,
+        report.seed,
+        if runs == 1 { String::new() } else { format!(" to {last}") },
+        report.digest,
+    )?;
+    writeln!(out, "{}", table(report))?;
+    for outcome in report.outcomes.iter().take(SHOWN) {
+        writeln!(out, "trace {} (seed {})", outcome.trace, outcome.seed)?;
+    }
+    if runs > SHOWN {
+        writeln!(out, "… and {} more; --json lists them all", runs - SHOWN)?;
+    }
+    let sets: String = args.sets.iter().map(|set| format!(" --set {set}")).collect();
+    for (seed, violation) in report.violations().take(SHOWN) {
+        writeln!(out, "violated: {violation}")?;
+        let file = args.file.display();
+        writeln!(out, "  replay: bellwether sim {file}{sets} --replay {seed}")?;
+    }
+    Ok(())
+}
+
+fn table(report: &Report) -> Table {
+    let mut table = Table::new();
+    table.load_preset(presets::NOTHING);
+    let several = report.outcomes.len() > 1;
+    if several {
+        table.set_header(["metric", "mean", "± s.e.", "s.d.", "p50", "p95", "p99", "runs", ""]);
+    } else {
+        table.set_header(["metric", "value", ""]);
+    }
+    for (metric, summary) in report.metrics() {
+        table.add_row(row(metric, summary, several));
+    }
+    let numbers = if several { 1..8 } else { 1..2 };
+    for column in numbers {
+        if let Some(column) = table.column_mut(column) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    table
+}
+
+fn row(metric: Metric, summary: Option<Summary>, several: bool) -> Vec<String> {
+    let unit = metric.unit();
+    let show = |value: f64| number(value, unit);
+    let mut row = vec![metric.to_string()];
+    match summary {
+        Some(of) if several => row.extend([
+            show(of.mean),
+            show(of.standard_error()),
+            show(of.sd),
+            show(of.p50),
+            show(of.p95),
+            show(of.p99),
+            of.count.to_string(),
+        ]),
+        Some(of) => row.push(show(of.mean)),
+        None if several => row.extend(["–", "–", "–", "–", "–", "–", "0"].map(String::from)),
+        None => row.push("–".into()),
+    }
+    row.push(unit.to_string());
+    row
+}
+
+fn number(value: f64, unit: Unit) -> String {
+    match unit {
+        Unit::Seconds | Unit::Ratio => format!("{value:.4}"),
+        Unit::Count | Unit::Bytes if value.fract() == 0.0 => format!("{value:.0}"),
+        Unit::Count | Unit::Bytes => format!("{value:.2}"),
+    }
+}
+
+/// Runs listed one by one.
+const SHOWN: usize = 5;

@@ -1,0 +1,404 @@
+//! The conformance suite: one set of cases for every election mode, each judged by the mode's own
+//! promise.
+//!
+//! A case brings trouble and then quiet. While trouble lasts, the safety invariants must hold; once it has
+//! been quiet for as long as the mode says it needs, all live nodes that can talk to each other must
+//! agree, and go on agreeing to the end. The seed draws the size of the network, the delays and who is
+//! hit, so that a sweep of seeds is a sweep of worlds.
+
+use std::{collections::BTreeMap, fmt, str::FromStr};
+
+use bellwether_proto::{
+    Duration, Rng, Seed, Time,
+    election::announce::{Config, Rules, Suppression},
+};
+use rayon::prelude::*;
+
+use crate::{
+    invariant::{Settles, Violation},
+    log::Log,
+    run::run_logged,
+    scenario::{
+        Delay, DelayLaw, Fault, FaultKind, Loss, Network, Per, Placement, Protocol, Routing,
+        Scenario, State, Until, Who,
+    },
+};
+
+/// An election mode, and what is known about it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Subject {
+    /// The name in reports and on the command line.
+    pub name: &'static str,
+    /// What its nodes run.
+    pub protocol: Protocol,
+    /// Once it has been quiet for this long, all agree. Part of the promise.
+    pub settles_within: Duration,
+    /// `None` if it keeps its promise; otherwise why it is known not to.
+    pub known_to_break: Option<&'static str>,
+}
+
+/// What goes wrong before it gets quiet.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub enum Case {
+    /// Nothing: a first leader is elected, and kept.
+    Elect,
+    /// The leader crashes.
+    Crash,
+    /// The leader leaves in good order.
+    Leave,
+    /// Nodes join a running group.
+    Join,
+    /// The group is split, and stays split: each part agrees on its own leader.
+    Partition,
+    /// The group is split and heals.
+    Heal,
+    /// The leader hears nobody for a while, though all hear it.
+    Deaf,
+    /// Nobody hears the leader for a while, though it hears all.
+    Mute,
+    /// Three messages in ten are lost for a while.
+    Loss,
+    /// Messages arrive twice for a while, the copy up to two seconds late.
+    Duplication,
+    /// Messages overtake each other for a while.
+    Reordering,
+    /// The leader crashes and is back at once, having kept its durable state.
+    RestartKept,
+    /// The leader crashes and is back at once, having lost everything but its boot number.
+    RestartLost,
+    /// All nodes crash and are back at once with nothing.
+    MassRestart,
+    /// The leader freezes for longer than its followers wait, then wakes.
+    Pause,
+    /// Clocks run up to a thousandth fast and slow.
+    Drift,
+    /// A random mixture of all the above.
+    Swarm,
+}
+
+impl Case {
+    /// Every case, in the order of reports.
+    pub const ALL: [Self; 17] = [
+        Self::Elect,
+        Self::Crash,
+        Self::Leave,
+        Self::Join,
+        Self::Partition,
+        Self::Heal,
+        Self::Deaf,
+        Self::Mute,
+        Self::Loss,
+        Self::Duplication,
+        Self::Reordering,
+        Self::RestartKept,
+        Self::RestartLost,
+        Self::MassRestart,
+        Self::Pause,
+        Self::Drift,
+        Self::Swarm,
+    ];
+
+    /// The name in reports and on the command line.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Elect => "elect",
+            Self::Crash => "crash",
+            Self::Leave => "leave",
+            Self::Join => "join",
+            Self::Partition => "partition",
+            Self::Heal => "heal",
+            Self::Deaf => "deaf",
+            Self::Mute => "mute",
+            Self::Loss => "loss",
+            Self::Duplication => "duplication",
+            Self::Reordering => "reordering",
+            Self::RestartKept => "restart-kept",
+            Self::RestartLost => "restart-lost",
+            Self::MassRestart => "mass-restart",
+            Self::Pause => "pause",
+            Self::Drift => "drift",
+            Self::Swarm => "swarm",
+        }
+    }
+}
+
+impl fmt::Display for Case {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// No case has this name.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+#[error("no case {0:?}; there are {names}", names = Case::ALL.map(Case::name).join(", "))]
+pub struct UnknownCase(pub String);
+
+impl FromStr for Case {
+    type Err = UnknownCase;
+
+    fn from_str(name: &str) -> Result<Self, Self::Err> {
+        let found = Self::ALL.into_iter().find(|case| case.name() == name);
+        found.ok_or_else(|| UnknownCase(name.to_owned()))
+    }
+}
+
+/// Every mode offered, and the forms kept to show what was wrong with them.
+pub fn subjects() -> Vec<Subject> {
+    let announce = |name, suppression, rules, known_to_break| {
+        let config = Config::new(ANNOUNCE, Some(LISTEN), suppression, rules)
+            .and_then(|config| config.with_reply(REPLY))
+            .expect("the constants below satisfy the constraints");
+        // P1 of the announce digest: whatever state the nodes are in, the best one has stood up, spoken
+        // and been heard by then. In the hardened form a token may have to be replaced on top: a hint
+        // after its random wait and its rate limit, and the answer.
+        let agreed = LISTEN + ANNOUNCE.max(SUPPRESS) + LONGEST_DELAY * 2;
+        let token_repaired = REPLY + ANNOUNCE.div(2) + LONGEST_DELAY * 2;
+        Subject {
+            name,
+            protocol: Protocol::Announce(config),
+            settles_within: agreed + token_repaired,
+            known_to_break,
+        }
+    };
+    let deposed = Some("A-1: heartbeats of the current leader are ignored, so that it is deposed");
+    let uniform = Suppression::Uniform(SUPPRESS);
+    vec![
+        announce("le-a", Suppression::None, Rules::Hardened, None),
+        announce("le-s", uniform, Rules::Hardened, None),
+        announce("le-a-as-published", Suppression::None, Rules::AsPublished, deposed),
+        announce("le-s-as-published", uniform, Rules::AsPublished, deposed),
+    ]
+}
+
+/// A case made concrete: a scenario, and from when on all is quiet.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Trial {
+    /// The world.
+    pub scenario: Scenario,
+    /// Nothing new goes wrong from here on.
+    pub quiet_from: Time,
+    /// By then all must agree, to the end.
+    pub settled_by: Time,
+}
+
+impl Trial {
+    /// The world that `seed` draws for a case.
+    pub fn new(subject: &Subject, case: Case, seed: u64) -> Self {
+        let mut rng = Seed::new(seed).named("conformance").rng();
+        let nodes = 2 + rng.below(8) as u32;
+        let high = Duration::from_micros(1_000 + rng.below(LONGEST_DELAY.as_micros() - 1_000));
+        let delay = DelayLaw::Uniform { low: Duration::from_millis(1), high };
+        let mut faults = Vec::new();
+        let quiet = trouble(case, &mut rng, &mut faults).max(START_SPREAD);
+        let settled = quiet + subject.settles_within;
+        let scenario = Scenario {
+            name: format!("conformance {} {case}", subject.name),
+            duration: settled + WATCHED,
+            until: Until::Duration,
+            network: Network {
+                nodes,
+                start_spread: START_SPREAD,
+                placement: Placement::Mesh,
+                delay: Delay { law: delay, per: Per::Path },
+                loss: Loss::None,
+                routing: Routing::Hops,
+            },
+            protocol: subject.protocol.clone(),
+            faults,
+        };
+        Self { scenario, quiet_from: Time::ZERO + quiet, settled_by: Time::ZERO + settled }
+    }
+
+    /// Runs it and returns what did not hold, and which situations could have arisen.
+    pub fn judge(&self, seed: u64, log: Log<'_>) -> (Vec<Violation>, Vec<Situation>) {
+        let outcome = run_logged(&self.scenario, seed, log)
+            .expect("everybody hears everybody here, so there is a placement");
+        let mut violations = outcome.violations;
+        let mut settles = Settles::new(self.settled_by);
+        for (from, to) in outcome.disagreements {
+            if let Err(detail) = settles.disagreement(from, to) {
+                violations.push(Violation { invariant: Settles::NAME, at: to, detail });
+                break;
+            }
+        }
+        let mut situations: Vec<Situation> = outcome.sometimes;
+        let (situation, arose) = settles.sometimes();
+        situations.push((Settles::NAME, situation, arose));
+        (violations, situations)
+    }
+}
+
+/// An invariant, the situation it guards against, and whether that could have arisen.
+pub type Situation = (&'static str, &'static str, bool);
+
+/// What a sweep of seeds over one case found.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Verdict {
+    /// The case.
+    pub case: Case,
+    /// How many seeds were tried.
+    pub seeds: u64,
+    /// For each seed that failed, what did not hold first.
+    pub failures: Vec<(u64, Violation)>,
+    /// How many seeds each situation could have arisen in.
+    pub situations: BTreeMap<(&'static str, &'static str), u64>,
+}
+
+/// Tries a case with `seeds` seeds from `first` on, in parallel; `finished` is called after each.
+pub fn sweep(
+    subject: &Subject,
+    case: Case,
+    first: u64,
+    seeds: u64,
+    finished: impl Fn() + Sync,
+) -> Verdict {
+    let results: Vec<_> = (0..seeds)
+        .into_par_iter()
+        .map(|index| {
+            let seed = first.wrapping_add(index);
+            let (violations, situations) = Trial::new(subject, case, seed).judge(seed, Log::none());
+            finished();
+            (seed, violations, situations)
+        })
+        .collect();
+    let mut verdict = Verdict { case, seeds, failures: Vec::new(), situations: BTreeMap::new() };
+    for (seed, violations, situations) in results {
+        verdict.failures.extend(violations.into_iter().next().map(|first| (seed, first)));
+        for (invariant, situation, arose) in situations {
+            *verdict.situations.entry((invariant, situation)).or_insert(0) += u64::from(arose);
+        }
+    }
+    verdict
+}
+
+/// Adds what a case brings, and returns when it is over.
+fn trouble(case: Case, rng: &mut Rng, faults: &mut Vec<Fault>) -> Duration {
+    // Not in step with anybody's timers, and after the first leader is there.
+    let at = Duration::from_secs(12) + rng.up_to(Duration::from_secs(3));
+    let length = Duration::from_secs(8) + rng.up_to(Duration::from_secs(8));
+    let mut add = |at, kind| faults.push(Fault { at, every: None, until: None, kind });
+    let leader = Who::Leader;
+    match case {
+        Case::Elect => Duration::ZERO,
+        Case::Crash => {
+            add(at, FaultKind::Crash(leader));
+            at
+        }
+        Case::Leave => {
+            add(at, FaultKind::Leave(leader));
+            at
+        }
+        Case::Join => {
+            add(at, FaultKind::Join { count: 1 });
+            add(at + length, FaultKind::Join { count: 2 });
+            at + length
+        }
+        Case::Partition => {
+            add(at, FaultKind::Isolate(Who::Fraction(0.5)));
+            at
+        }
+        Case::Heal => {
+            add(at, FaultKind::Isolate(Who::Fraction(0.5)));
+            add(at + length, FaultKind::Heal);
+            at + length
+        }
+        Case::Deaf => {
+            add(at, FaultKind::Cut { from: None, to: Some(leader) });
+            add(at + length, FaultKind::Heal);
+            at + length
+        }
+        Case::Mute => {
+            add(at, FaultKind::Cut { from: Some(leader), to: None });
+            add(at + length, FaultKind::Heal);
+            at + length
+        }
+        Case::Loss => {
+            add(at, FaultKind::Loss { rate: 0.3, length });
+            at + length
+        }
+        Case::Duplication => {
+            let by = Duration::from_secs(2);
+            add(at, FaultKind::Duplicate { rate: 0.5, by, length });
+            at + length + by
+        }
+        Case::Reordering => {
+            let by = Duration::from_secs(2);
+            add(at, FaultKind::Reorder { rate: 0.5, by, length });
+            at + length + by
+        }
+        Case::RestartKept | Case::RestartLost => {
+            let state = if case == Case::RestartKept { State::Kept } else { State::Lost };
+            let back = at + rng.up_to(Duration::from_secs(2));
+            add(at, FaultKind::Crash(leader));
+            add(back, FaultKind::Recover { who: Who::All, state });
+            back
+        }
+        Case::MassRestart => {
+            let back = at + rng.up_to(Duration::from_secs(2));
+            add(at, FaultKind::Crash(Who::All));
+            add(back, FaultKind::Recover { who: Who::All, state: State::Lost });
+            back
+        }
+        Case::Pause => {
+            add(at, FaultKind::Pause { who: leader, length, buffer: 166 });
+            at + length
+        }
+        Case::Drift => {
+            let ppm = rng.below(1_000) as i32;
+            add(Duration::ZERO, FaultKind::Drift { who: Who::All, ppm: 0 });
+            add(at, FaultKind::Drift { who: Who::Fraction(0.5), ppm });
+            add(at, FaultKind::Drift { who: Who::Fraction(0.5), ppm: -ppm });
+            at
+        }
+        Case::Swarm => swarm(rng, faults),
+    }
+}
+
+/// Some of the other cases, one after another and overlapping; then everything is healed and everybody
+/// is brought back.
+fn swarm(rng: &mut Rng, faults: &mut Vec<Fault>) -> Duration {
+    let mut quiet = Duration::ZERO;
+    let mut start = Duration::ZERO;
+    for _ in 0..1 + rng.below(6) {
+        let case = Case::ALL[rng.below(Case::ALL.len() as u64 - 1) as usize];
+        let mut some = Vec::new();
+        quiet = quiet.max(start + trouble(case, rng, &mut some));
+        for fault in &mut some {
+            fault.at += start;
+            // The leader is not always the one to be hit.
+            if rng.chance(0.3) {
+                aim_at_random(&mut fault.kind);
+            }
+        }
+        faults.append(&mut some);
+        start += rng.up_to(Duration::from_secs(15));
+    }
+    let mut add = |kind| faults.push(Fault { at: quiet, every: None, until: None, kind });
+    add(FaultKind::Heal);
+    add(FaultKind::Recover { who: Who::All, state: State::Kept });
+    quiet
+}
+
+fn aim_at_random(kind: &mut FaultKind) {
+    if let FaultKind::Crash(who)
+    | FaultKind::Leave(who)
+    | FaultKind::Pause { who, .. }
+    | FaultKind::Cut { from: Some(who), .. }
+    | FaultKind::Cut { to: Some(who), .. } = kind
+        && *who == Who::Leader
+    {
+        *who = Who::Count(1);
+    }
+}
+
+const ANNOUNCE: Duration = Duration::from_secs(1);
+/// Four announcements in a row may be lost before a leader is given up.
+const LISTEN: Duration = Duration::from_secs(4);
+/// With the longest delay still within one announce period (C2 of the announce digest).
+const SUPPRESS: Duration = Duration::from_millis(800);
+const REPLY: Duration = Duration::from_millis(200);
+const LONGEST_DELAY: Duration = Duration::from_millis(100);
+const START_SPREAD: Duration = Duration::from_secs(2);
+/// How long agreement must last: five times as long as a follower trusts a silent leader, so that a form
+/// that deposes healthy leaders is seen to.
+const WATCHED: Duration = Duration::from_secs(20);

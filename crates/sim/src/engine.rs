@@ -1,0 +1,664 @@
+//! The engine: many machines, one queue, one order.
+//!
+//! A run is single-threaded and a pure function of its scenario and seed. Events are ordered by time;
+//! at one instant deliveries come before timers (the machines' fourth rule for hosts), and within that by
+//! the order in which they were caused. Faults are applied from outside between two events, by the caller
+//! that owns the fault schedule: see [`Sim::advance`].
+//!
+//! Timers belong to the machines; the engine keeps one wake-up per node. A deadline that moved later is
+//! noticed when the wake-up comes and finds nothing due; one that moved earlier gets an earlier wake-up,
+//! and the old one is recognised as stale. Neither counts as an event.
+
+use std::collections::BTreeMap;
+
+use bellwether_proto::{
+    Boot, Duration, Effect, EffectOf, Input, InputOf, Machine, NodeId, Outbox, OutboxOf, Peer,
+    Rejected, Seed, Time, wire,
+};
+
+use crate::{
+    clock::Clock,
+    network::{Arrival, Network, Travel},
+    queue::Queue,
+    scenario::State,
+    trace::TraceHash,
+};
+
+/// Many machines of one kind in one network.
+pub struct Sim<M: Machine, O = ()> {
+    now: Time,
+    queue: Queue<Event>,
+    network: Network,
+    nodes: Vec<Node<M>>,
+    disks: Vec<Option<M::Durable>>,
+    /// Empty until a clock drifts.
+    clocks: Vec<Clock>,
+    frozen: BTreeMap<u32, Frozen>,
+    parcels: Parcels<M::Message>,
+    outbox: OutboxOf<M>,
+    arrivals: Vec<Arrival>,
+    seed: Seed,
+    build: Builder<M>,
+    hash: TraceHash,
+    counters: Counters,
+    rejected: BTreeMap<&'static str, u64>,
+    observer: O,
+}
+
+/// Makes the machine of one life of one node, from what its last life persisted.
+pub type Builder<M> = Box<dyn FnMut(Peer, Seed, Option<<M as Machine>::Durable>) -> M>;
+
+/// What a node is doing.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Status {
+    /// Not there yet.
+    Absent,
+    /// Running.
+    Up,
+    /// Running, but only to say goodbye.
+    Leaving,
+    /// Frozen: exists, handles nothing.
+    Paused,
+    /// Crashed.
+    Down,
+    /// Gone for good.
+    Left,
+}
+
+struct Node<M> {
+    machine: Option<M>,
+    /// When its wake-up is due; [`Time::NEVER`] if it has none.
+    wake: Time,
+    boot: u32,
+    status: Status,
+}
+
+/// A paused node's socket buffer.
+struct Frozen {
+    parcels: Vec<u32>,
+    capacity: usize,
+}
+
+/// An event: a message for a node, or its wake-up.
+#[derive(Clone, Copy, Debug)]
+struct Event {
+    node: u32,
+    /// Index of the message, or [`WAKE`].
+    parcel: u32,
+}
+
+/// What was counted, whatever the protocol.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Counters {
+    /// Inputs handled by machines.
+    pub events: u64,
+    /// Messages sent; one to many counts once.
+    pub messages: u64,
+    /// Messages that reached a running machine.
+    pub deliveries: u64,
+    /// Receivers that lost a message on the way.
+    pub lost: u64,
+    /// Receivers that were down, cut off, out of reach or had a full buffer.
+    pub undeliverable: u64,
+    /// Inputs the machines refused.
+    pub rejected: u64,
+    /// Bytes of the datagrams sent, envelope included, counted once each.
+    pub bytes: u64,
+    /// Times a message went over the air or a wire.
+    pub transmissions: u64,
+    /// Bytes of all those transmissions.
+    pub hop_bytes: u64,
+}
+
+/// Somebody who watches a run. Every method does nothing unless implemented, and costs nothing then.
+pub trait Observer<M: Machine> {
+    /// `node` begins a new life with what is left of its durable state.
+    fn started(&mut self, _now: Time, _node: NodeId, _state: State) {}
+
+    /// `node` is about to handle `input`.
+    fn input(&mut self, _now: Time, _node: NodeId, _input: &InputOf<'_, M>) {}
+
+    /// The last input was refused.
+    fn rejected(&mut self, _now: Time, _node: NodeId, _why: &Rejected) {}
+
+    /// `node` asked for `effect`.
+    fn effect(&mut self, _now: Time, _node: NodeId, _effect: &EffectOf<M>) {}
+
+    /// `node` has handled an input and its effects have been carried out.
+    fn handled(&mut self, _now: Time, _node: NodeId, _machine: &M) {}
+
+    /// `node` is no longer running.
+    fn stopped(&mut self, _now: Time, _node: NodeId) {}
+
+    /// Who can talk to whom has changed.
+    fn topology(&mut self, _now: Time, _network: &Network) {}
+
+    /// Whether enough has been seen: ends [`Sim::advance`] early.
+    fn done(&self) -> bool {
+        false
+    }
+}
+
+/// Nobody watches.
+impl<M: Machine> Observer<M> for () {}
+
+/// Two watch, the first one first.
+impl<M: Machine, A: Observer<M>, B: Observer<M>> Observer<M> for (A, B) {
+    fn started(&mut self, now: Time, node: NodeId, state: State) {
+        self.0.started(now, node, state);
+        self.1.started(now, node, state);
+    }
+
+    fn input(&mut self, now: Time, node: NodeId, input: &InputOf<'_, M>) {
+        self.0.input(now, node, input);
+        self.1.input(now, node, input);
+    }
+
+    fn rejected(&mut self, now: Time, node: NodeId, why: &Rejected) {
+        self.0.rejected(now, node, why);
+        self.1.rejected(now, node, why);
+    }
+
+    fn effect(&mut self, now: Time, node: NodeId, effect: &EffectOf<M>) {
+        self.0.effect(now, node, effect);
+        self.1.effect(now, node, effect);
+    }
+
+    fn handled(&mut self, now: Time, node: NodeId, machine: &M) {
+        self.0.handled(now, node, machine);
+        self.1.handled(now, node, machine);
+    }
+
+    fn stopped(&mut self, now: Time, node: NodeId) {
+        self.0.stopped(now, node);
+        self.1.stopped(now, node);
+    }
+
+    fn topology(&mut self, now: Time, network: &Network) {
+        self.0.topology(now, network);
+        self.1.topology(now, network);
+    }
+
+    fn done(&self) -> bool {
+        self.0.done() || self.1.done()
+    }
+}
+
+impl<M: Machine, O: Observer<M>> Sim<M, O> {
+    /// A network of `nodes` absent nodes, whose machines `build` makes as they start.
+    pub fn new(network: Network, nodes: u32, seed: Seed, build: Builder<M>, observer: O) -> Self {
+        let absent = || Node { machine: None, wake: Time::NEVER, boot: 0, status: Status::Absent };
+        Self {
+            now: Time::ZERO,
+            queue: Queue::new(),
+            network,
+            nodes: std::iter::repeat_with(absent).take(nodes as usize).collect(),
+            disks: std::iter::repeat_with(|| None).take(nodes as usize).collect(),
+            clocks: Vec::new(),
+            frozen: BTreeMap::new(),
+            parcels: Parcels::new(),
+            outbox: Outbox::new(),
+            arrivals: Vec::new(),
+            seed: seed.named("node"),
+            build,
+            hash: TraceHash::new(),
+            counters: Counters::default(),
+            rejected: BTreeMap::new(),
+            observer,
+        }
+    }
+
+    /// The present instant.
+    pub fn now(&self) -> Time {
+        self.now
+    }
+
+    /// What has been counted so far.
+    pub fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    /// How often machines refused an input, by reason.
+    pub fn rejections(&self) -> &BTreeMap<&'static str, u64> {
+        &self.rejected
+    }
+
+    /// The digest of everything so far.
+    pub fn trace_hash(&self) -> TraceHash {
+        self.hash
+    }
+
+    /// Who watches.
+    pub fn observer(&self) -> &O {
+        &self.observer
+    }
+
+    /// Who watches, to ask it to conclude.
+    pub fn observer_mut(&mut self) -> &mut O {
+        &mut self.observer
+    }
+
+    /// How many nodes there are or will be.
+    pub fn len(&self) -> u32 {
+        self.nodes.len() as u32
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.nodes.is_empty()
+    }
+
+    /// What a node is doing.
+    pub fn status(&self, node: u32) -> Status {
+        self.nodes[node as usize].status
+    }
+
+    /// A node's machine, if it has one now.
+    pub fn machine(&self, node: u32) -> Option<&M> {
+        self.nodes[node as usize].machine.as_ref()
+    }
+
+    /// Handles every event before `to`, then makes `to` the present. Stops early, at the event in
+    /// question, if the observer is done; returns whether it did.
+    pub fn advance(&mut self, to: Time) -> bool {
+        let limit = key(to, Lane::Delivery);
+        while let Some((key, event)) = self.queue.pop_before(limit) {
+            let at = Time::from_micros(key >> 1);
+            debug_assert!(at >= self.now, "time went back");
+            self.now = at;
+            if event.parcel == WAKE {
+                self.wake(event.node);
+            } else {
+                self.deliver(event.node, event.parcel);
+            }
+            if self.observer.done() {
+                return true;
+            }
+        }
+        self.now = to;
+        false
+    }
+
+    /// Starts a node in a new life. Does nothing if it is running.
+    pub fn start(&mut self, node: u32, state: State) {
+        self.start_all(&[node], state);
+    }
+
+    /// Starts nodes together, each in a new life. Those that are running are left alone.
+    pub fn start_all(&mut self, nodes: &[u32], state: State) {
+        let running = |status| matches!(status, Status::Up | Status::Leaving | Status::Paused);
+        let mut started = nodes.to_vec();
+        started.retain(|&node| !running(self.status(node)));
+        started.iter().for_each(|&node| self.boot(node, state));
+        self.observer.topology(self.now, &self.network);
+        started.iter().for_each(|&node| self.input(node, Tag::Start, Input::Start));
+    }
+
+    fn boot(&mut self, node: u32, state: State) {
+        let slot = node as usize;
+        if state == State::Lost {
+            self.disks[slot] = None;
+        }
+        let boot = self.nodes[slot].boot + 1;
+        let seed = self.seed.indexed(u64::from(node)).indexed(u64::from(boot));
+        let machine = (self.build)(peer(node, boot), seed, self.disks[slot].clone());
+        self.nodes[slot] =
+            Node { machine: Some(machine), wake: Time::NEVER, boot, status: Status::Up };
+        self.network.set_up(node, true);
+        self.observer.started(self.now, node_id(node), state);
+    }
+
+    /// Stops a node at once. Does nothing if it is not running.
+    pub fn crash(&mut self, node: u32) {
+        if matches!(self.status(node), Status::Up | Status::Leaving | Status::Paused) {
+            self.stop(node, Status::Down);
+        }
+    }
+
+    /// Asks a node to leave in good order. Does nothing if it is not up.
+    pub fn leave(&mut self, node: u32) {
+        if self.status(node) == Status::Up {
+            self.nodes[node as usize].status = Status::Leaving;
+            self.input(node, Tag::Leave, Input::Leave);
+        }
+    }
+
+    /// Freezes a node, which from now on keeps at most `buffer` datagrams. Does nothing if not up.
+    pub fn pause(&mut self, node: u32, buffer: u32) {
+        if self.status(node) == Status::Up {
+            self.nodes[node as usize].status = Status::Paused;
+            self.frozen.insert(node, Frozen { parcels: Vec::new(), capacity: buffer as usize });
+            self.mark(Tag::Pause, node);
+        }
+    }
+
+    /// Wakes a frozen node: it reads its buffer, then looks at its clock.
+    pub fn resume(&mut self, node: u32) {
+        if self.status(node) != Status::Paused {
+            return;
+        }
+        self.nodes[node as usize].status = Status::Up;
+        // A wake-up that came during the pause was let go.
+        self.nodes[node as usize].wake = Time::NEVER;
+        self.mark(Tag::Resume, node);
+        let parcels = self.frozen.remove(&node).map_or_else(Vec::new, |frozen| frozen.parcels);
+        for parcel in parcels {
+            self.deliver(node, parcel);
+        }
+        self.rearm(node);
+    }
+
+    /// Changes the rate of a node's clock from now on.
+    pub fn drift(&mut self, node: u32, ppm: i32) {
+        if self.clocks.is_empty() {
+            self.clocks = vec![Clock::true_time(); self.nodes.len()];
+        }
+        self.clocks[node as usize].set_rate(self.now, ppm);
+        self.mark(Tag::Drift, node);
+        // Deadlines now lie elsewhere in true time: the wake-up on its way is no longer the right one.
+        self.nodes[node as usize].wake = Time::NEVER;
+        self.rearm(node);
+    }
+
+    /// Changes the network: partitions, cuts, trouble.
+    pub fn change_network(&mut self, change: impl FnOnce(&mut Network)) {
+        change(&mut self.network);
+        self.mark(Tag::Network, 0);
+        self.observer.topology(self.now, &self.network);
+    }
+
+    /// The network as it is.
+    pub fn network(&self) -> &Network {
+        &self.network
+    }
+
+    #[inline]
+    fn deliver(&mut self, to: u32, parcel: u32) {
+        let node = &mut self.nodes[to as usize];
+        let sender = self.parcels.sender(parcel);
+        let from = sender.id.get() as u32;
+        match node.status {
+            Status::Up | Status::Leaving if self.network.admits(from, to) => {}
+            Status::Paused if self.network.admits(from, to) => {
+                return self.buffer(to, parcel);
+            }
+            _ => {
+                self.counters.undeliverable += 1;
+                return self.parcels.release(parcel);
+            }
+        }
+        let via = NodeId::new(u64::from(self.network.via(from, to)));
+        let input = Input::Message { from: sender, via, message: self.parcels.message(parcel) };
+        let local = local(&self.clocks, to, self.now);
+        self.hash.fold(self.now.as_micros());
+        self.hash.fold(u64::from(to) << 32 | u64::from(from));
+        self.observer.input(self.now, node_id(to), &input);
+        let Some(machine) = &mut node.machine else { unreachable!("a running node has a machine") };
+        let result = machine.handle(local, input, &mut self.outbox);
+        self.parcels.release(parcel);
+        self.counters.events += 1;
+        self.counters.deliveries += 1;
+        self.settle(to, result);
+    }
+
+    #[inline]
+    fn wake(&mut self, index: u32) {
+        let node = &mut self.nodes[index as usize];
+        if node.wake != self.now || !matches!(node.status, Status::Up | Status::Leaving) {
+            return;
+        }
+        node.wake = Time::NEVER;
+        let local = local(&self.clocks, index, self.now);
+        let Some(machine) = &mut node.machine else { unreachable!("a running node has a machine") };
+        if machine.deadline().is_none_or(|(at, _)| at > local) {
+            return self.rearm(index);
+        }
+        self.hash.fold(self.now.as_micros());
+        self.hash.fold(u64::from(index) << 32 | u64::from(WAKE));
+        self.observer.input(self.now, node_id(index), &Input::Timeout);
+        let result = machine.handle(local, Input::Timeout, &mut self.outbox);
+        assert!(
+            machine.deadline().is_none_or(|(at, _)| at > local),
+            "{} broke the contract: {:?} is still due after the timeout at {local}",
+            node_id(index),
+            machine.deadline(),
+        );
+        self.counters.events += 1;
+        self.settle(index, result);
+    }
+
+    /// Hands a rare input over: all but messages and timeouts.
+    fn input(&mut self, index: u32, tag: Tag, input: InputOf<'_, M>) {
+        self.mark(tag, index);
+        self.observer.input(self.now, node_id(index), &input);
+        let local = local(&self.clocks, index, self.now);
+        let Some(machine) = &mut self.nodes[index as usize].machine else { return };
+        let result = machine.handle(local, input, &mut self.outbox);
+        self.counters.events += 1;
+        self.settle(index, result);
+    }
+
+    /// The drain rule: carries out the effects, then reads the deadline again.
+    #[inline]
+    fn settle(&mut self, index: u32, result: Result<(), Rejected>) {
+        if let Err(why) = result {
+            debug_assert!(self.outbox.is_empty(), "a refused input had effects");
+            self.counters.rejected += 1;
+            *self.rejected.entry(why.reason()).or_insert(0) += 1;
+            self.observer.rejected(self.now, node_id(index), &why);
+        }
+        while let Some(effect) = self.outbox.pop() {
+            self.observer.effect(self.now, node_id(index), &effect);
+            self.carry_out(index, effect);
+        }
+        self.rearm(index);
+        if let Some(machine) = &self.nodes[index as usize].machine {
+            self.observer.handled(self.now, node_id(index), machine);
+        }
+    }
+
+    #[inline]
+    fn carry_out(&mut self, index: u32, effect: EffectOf<M>) {
+        match effect {
+            Effect::Send { to, message } => {
+                self.hash.fold(to.get());
+                let travel = match u32::try_from(to.get()) {
+                    Ok(to) if (to as usize) < self.nodes.len() => {
+                        self.network.unicast(index, to, &mut self.arrivals)
+                    }
+                    _ => Travel { unreachable: 1, ..Travel::default() },
+                };
+                self.dispatch(index, message, travel);
+            }
+            Effect::Broadcast(message) => {
+                self.hash.fold(Tag::Broadcast as u64);
+                let travel = self.network.broadcast(index, &mut self.arrivals);
+                self.dispatch(index, message, travel);
+            }
+            Effect::Multicast(message) => {
+                self.hash.fold(Tag::Multicast as u64);
+                let travel = self.network.multicast(index, &mut self.arrivals);
+                self.dispatch(index, message, travel);
+            }
+            Effect::Persist(state) => self.disks[index as usize] = Some(state),
+            Effect::Emit(_) => {}
+        }
+    }
+
+    /// Puts the copies of a message on their way.
+    #[inline]
+    fn dispatch(&mut self, from: u32, message: M::Message, travel: Travel) {
+        let bytes = wire::datagram_len(&message) as u64;
+        self.hash.fold_value(&message);
+        self.counters.messages += 1;
+        self.counters.bytes += bytes;
+        self.counters.transmissions += u64::from(travel.transmissions);
+        self.counters.hop_bytes += bytes * u64::from(travel.transmissions);
+        self.counters.lost += u64::from(travel.lost);
+        self.counters.undeliverable += u64::from(travel.unreachable);
+        if self.arrivals.is_empty() {
+            return;
+        }
+        let sender = peer(from, self.nodes[from as usize].boot);
+        let parcel = self.parcels.store(sender, message, self.arrivals.len() as u32);
+        for arrival in self.arrivals.drain(..) {
+            let at = key(self.now + arrival.after, Lane::Delivery);
+            self.queue.push(at, Event { node: arrival.to, parcel });
+        }
+    }
+
+    /// Makes sure the node is woken at its deadline; a leaving node without one is gone.
+    #[inline]
+    fn rearm(&mut self, index: u32) {
+        let node = &mut self.nodes[index as usize];
+        let Some(machine) = &node.machine else { return };
+        let Some((deadline, _)) = machine.deadline() else {
+            if node.status == Status::Leaving {
+                self.stop(index, Status::Left);
+            }
+            return;
+        };
+        let at = match self.clocks.get(index as usize) {
+            Some(clock) => clock.when(deadline),
+            None => deadline,
+        };
+        let at = at.max(self.now);
+        if at < node.wake && at < LAST {
+            node.wake = at;
+            self.queue.push(key(at, Lane::Timer), Event { node: index, parcel: WAKE });
+        }
+    }
+
+    fn stop(&mut self, index: u32, status: Status) {
+        let node = &mut self.nodes[index as usize];
+        node.machine = None;
+        node.wake = Time::NEVER;
+        node.status = status;
+        for parcel in self.frozen.remove(&index).into_iter().flat_map(|frozen| frozen.parcels) {
+            self.parcels.release(parcel);
+        }
+        self.network.set_up(index, false);
+        self.mark(Tag::Stop, index);
+        self.observer.stopped(self.now, node_id(index));
+        self.observer.topology(self.now, &self.network);
+    }
+
+    fn buffer(&mut self, index: u32, parcel: u32) {
+        let Some(frozen) = self.frozen.get_mut(&index) else {
+            unreachable!("paused nodes have one")
+        };
+        if frozen.parcels.len() < frozen.capacity {
+            frozen.parcels.push(parcel);
+        } else {
+            self.counters.undeliverable += 1;
+            self.parcels.release(parcel);
+        }
+    }
+
+    fn mark(&mut self, tag: Tag, index: u32) {
+        self.hash.fold(self.now.as_micros());
+        self.hash.fold(u64::from(index) << 32 | tag as u64);
+    }
+}
+
+/// Messages on their way, each kept once however many receivers it has.
+struct Parcels<T> {
+    slots: Vec<Parcel<T>>,
+    free: Vec<u32>,
+}
+
+struct Parcel<T> {
+    sender: Peer,
+    copies: u32,
+    message: T,
+}
+
+impl<T> Parcels<T> {
+    fn new() -> Self {
+        Self { slots: Vec::new(), free: Vec::new() }
+    }
+
+    #[inline]
+    fn store(&mut self, sender: Peer, message: T, copies: u32) -> u32 {
+        let parcel = Parcel { sender, copies, message };
+        if let Some(index) = self.free.pop() {
+            self.slots[index as usize] = parcel;
+            return index;
+        }
+        self.slots.push(parcel);
+        (self.slots.len() - 1) as u32
+    }
+
+    #[inline]
+    fn sender(&self, index: u32) -> Peer {
+        self.slots[index as usize].sender
+    }
+
+    #[inline]
+    fn message(&self, index: u32) -> &T {
+        &self.slots[index as usize].message
+    }
+
+    #[inline]
+    fn release(&mut self, index: u32) {
+        let parcel = &mut self.slots[index as usize];
+        parcel.copies -= 1;
+        if parcel.copies == 0 {
+            self.free.push(index);
+        }
+    }
+}
+
+/// What comes first at one instant.
+#[derive(Clone, Copy)]
+enum Lane {
+    Delivery = 0,
+    Timer = 1,
+}
+
+/// What the trace hash calls the rarer things that happen.
+#[derive(Clone, Copy)]
+enum Tag {
+    Start = 0xffff_ff00,
+    Leave,
+    Stop,
+    Pause,
+    Resume,
+    Drift,
+    Network,
+    Broadcast,
+    Multicast,
+}
+
+#[inline]
+fn key(at: Time, lane: Lane) -> u64 {
+    at.min(LAST).as_micros() << 1 | lane as u64
+}
+
+#[inline]
+fn local(clocks: &[Clock], node: u32, now: Time) -> Time {
+    match clocks.get(node as usize) {
+        Some(clock) => clock.read(now),
+        None => now,
+    }
+}
+
+#[inline]
+fn node_id(index: u32) -> NodeId {
+    NodeId::new(u64::from(index))
+}
+
+#[inline]
+fn peer(index: u32, boot: u32) -> Peer {
+    Peer::new(node_id(index), Boot::new(u64::from(boot)))
+}
+
+const WAKE: u32 = u32::MAX;
+/// Half the range of [`Time`], so that a key holds an instant and a lane: 292,000 years.
+const LAST: Time = Time::from_micros(u64::MAX >> 1);
+
+/// The length of a run cannot reach [`LAST`]; scenarios are limited to ten years.
+const _: () = assert!(Duration::from_secs(3_650 * 86_400).as_micros() < LAST.as_micros());
+
+#[cfg(test)]
+mod tests;

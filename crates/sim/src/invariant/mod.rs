@@ -1,0 +1,93 @@
+//! Invariants: what must hold at every instant, whatever goes wrong.
+//!
+//! Each is one file with one property, a test in which it fires, and a paired *sometimes*: proof that
+//! the situation it guards against could have arisen. A campaign in which a *sometimes* stayed false
+//! has shown nothing.
+
+mod answers_are_honest;
+mod epoch_never_goes_back;
+mod one_leader_per_epoch;
+mod settles;
+
+use std::fmt;
+
+use bellwether_proto::{Leadership, NodeId, Time};
+
+pub use self::{
+    answers_are_honest::AnswersAreHonest, epoch_never_goes_back::EpochNeverGoesBack,
+    one_leader_per_epoch::OneLeaderPerEpoch, settles::Settles,
+};
+
+/// A node gave an answer other than its last.
+#[derive(Clone, Copy, Debug)]
+pub struct Sighting {
+    /// When.
+    pub now: Time,
+    /// Who answered.
+    pub node: NodeId,
+    /// What it answered.
+    pub leadership: Leadership,
+}
+
+/// A property of the answers of all nodes.
+pub trait Invariant {
+    /// Its name in reports.
+    fn name(&self) -> &'static str;
+
+    /// Judges one answer.
+    ///
+    /// # Errors
+    ///
+    /// The values that contradict the property.
+    fn answer(&mut self, sighting: &Sighting) -> Result<(), String>;
+
+    /// A node starts again without its durable state.
+    fn forgot(&mut self, _node: NodeId) {}
+
+    /// The situation this guards against, and whether it could have arisen so far.
+    fn sometimes(&self) -> (&'static str, bool);
+}
+
+/// A property that did not hold.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Violation {
+    /// The property.
+    pub invariant: &'static str,
+    /// When.
+    pub at: Time,
+    /// The values that contradict it.
+    pub detail: String,
+}
+
+/// `one_leader_per_epoch epoch=7.2.1.0 leaders=[n2, n4] at=12.340000s`
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {} at={}", self.invariant, self.detail, self.at)
+    }
+}
+
+/// The safety properties every election is judged by.
+pub fn safety() -> Vec<Box<dyn Invariant>> {
+    vec![
+        Box::new(OneLeaderPerEpoch::default()),
+        Box::new(EpochNeverGoesBack::default()),
+        Box::new(AnswersAreHonest::default()),
+    ]
+}
+
+#[cfg(test)]
+pub(crate) fn sighting(seconds: u64, node: u64, leader: u64, counter: u64) -> Sighting {
+    use bellwether_proto::{Boot, Epoch, Mode, Peer, Why};
+
+    let now = Time::from_micros(seconds * 1_000_000);
+    let leader = NodeId::new(leader);
+    let leadership = Leadership {
+        leader: Some(leader),
+        epoch: Some(Epoch::mint(counter, Peer::new(leader, Boot::new(1)))),
+        mode: Mode::Announced,
+        settled: true,
+        valid_until: None,
+        why: Why::Announced { heard: now },
+    };
+    Sighting { now, node: NodeId::new(node), leadership }
+}

@@ -1,0 +1,113 @@
+//! The event log: a run told step by step.
+
+use bellwether_proto::{Effect, EffectOf, Input, InputOf, Machine, NodeId, Rejected, Time};
+
+use crate::{engine::Observer, scenario::State};
+
+/// One thing that happened.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Entry {
+    /// When.
+    pub at: Time,
+    /// To whom, or who did it.
+    pub node: NodeId,
+    /// What, in one word: `boot`, `start`, `deliver`, `timeout`, `leave`, `feed`, `command`, `reject`,
+    /// `send`, `broadcast`, `multicast`, `persist`, `emit`, `wait`, `stop`.
+    pub what: &'static str,
+    /// The particulars.
+    pub detail: String,
+}
+
+/// Hands every step of a run to somebody, or to nobody.
+#[derive(Default)]
+pub struct Log<'a> {
+    sink: Option<&'a mut dyn FnMut(Entry)>,
+}
+
+impl<'a> Log<'a> {
+    /// To nobody: costs one comparison a step.
+    pub fn none() -> Self {
+        Self::default()
+    }
+
+    /// To `sink`.
+    pub fn to(sink: &'a mut dyn FnMut(Entry)) -> Self {
+        Self { sink: Some(sink) }
+    }
+
+    #[inline]
+    fn note(
+        &mut self,
+        at: Time,
+        node: NodeId,
+        what: &'static str,
+        detail: impl FnOnce() -> String,
+    ) {
+        if let Some(sink) = &mut self.sink {
+            sink(Entry { at, node, what, detail: detail() });
+        }
+    }
+}
+
+impl<M: Machine> Observer<M> for Log<'_> {
+    fn started(&mut self, now: Time, node: NodeId, state: State) {
+        self.note(now, node, "boot", || match state {
+            State::Kept => "with its durable state".into(),
+            State::Lost => "with nothing".into(),
+        });
+    }
+
+    #[inline]
+    fn input(&mut self, now: Time, node: NodeId, input: &InputOf<'_, M>) {
+        let what = match input {
+            Input::Start => "start",
+            Input::Message { .. } => "deliver",
+            Input::Timeout => "timeout",
+            Input::Feed(_) => "feed",
+            Input::Command(_) => "command",
+            Input::Leave => "leave",
+        };
+        self.note(now, node, what, || match input {
+            Input::Message { from, via, message } if *via == from.id => {
+                format!("{message:?} from {from}")
+            }
+            Input::Message { from, via, message } => format!("{message:?} from {from} via {via}"),
+            Input::Feed(feed) => format!("{feed:?}"),
+            Input::Command(command) => format!("{command:?}"),
+            Input::Start | Input::Timeout | Input::Leave => String::new(),
+        });
+    }
+
+    fn rejected(&mut self, now: Time, node: NodeId, why: &Rejected) {
+        self.note(now, node, "reject", || why.to_string());
+    }
+
+    #[inline]
+    fn effect(&mut self, now: Time, node: NodeId, effect: &EffectOf<M>) {
+        let what = match effect {
+            Effect::Send { .. } => "send",
+            Effect::Broadcast(_) => "broadcast",
+            Effect::Multicast(_) => "multicast",
+            Effect::Persist(_) => "persist",
+            Effect::Emit(_) => "emit",
+        };
+        self.note(now, node, what, || match effect {
+            Effect::Send { to, message } => format!("{message:?} to {to}"),
+            Effect::Broadcast(message) | Effect::Multicast(message) => format!("{message:?}"),
+            Effect::Persist(state) => format!("{state:?}"),
+            Effect::Emit(event) => format!("{event:?}"),
+        });
+    }
+
+    #[inline]
+    fn handled(&mut self, now: Time, node: NodeId, machine: &M) {
+        self.note(now, node, "wait", || match machine.deadline() {
+            Some((at, why)) => format!("until {at} for {why:?}"),
+            None => "for ever".into(),
+        });
+    }
+
+    fn stopped(&mut self, now: Time, node: NodeId) {
+        self.note(now, node, "stop", String::new);
+    }
+}

@@ -1,0 +1,186 @@
+//! Metrics: each defined once, with its name, its unit and its meaning, for `sim`, the lab and the tests.
+
+use std::fmt;
+
+/// What a run measures. Names are stable: scripts and result files use them.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub enum Metric {
+    /// From the start of the run to the first instant at which all live nodes agree.
+    LeadershipDelay,
+    /// Mean length of the spells without agreement that ended in one, the first included.
+    ElectionTime,
+    /// Spells without agreement that ended in one.
+    Elections,
+    /// Share of the run in which all live nodes agreed.
+    Agreement,
+    /// Total time without agreement.
+    InconsistentTime,
+    /// How often the agreed leader was another than the one agreed on before.
+    LeaderChanges,
+    /// Most live nodes at one instant that named themselves.
+    LeadersAtOnce,
+    /// Pings answered.
+    Acked,
+    /// Pings unanswered when they were checked.
+    Missed,
+    /// Inputs handled by machines.
+    Events,
+    /// Messages sent; one to many counts once.
+    Messages,
+    /// Messages that reached a running machine.
+    Deliveries,
+    /// Receivers that lost a message on the way.
+    Lost,
+    /// Receivers that were down, cut off, out of reach or had a full buffer.
+    Undeliverable,
+    /// Inputs the machines refused.
+    Rejected,
+    /// Bytes of the datagrams sent, envelope included, counted once each: end to end.
+    Bytes,
+    /// Times a message went over the air or a wire.
+    Transmissions,
+    /// Bytes of all those transmissions: per hop.
+    HopBytes,
+}
+
+/// What a metric counts in.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Unit {
+    /// Seconds of simulated time.
+    Seconds,
+    /// A share between 0 and 1.
+    Ratio,
+    /// How many.
+    Count,
+    /// Bytes.
+    Bytes,
+}
+
+impl Metric {
+    /// The name in output and result files.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::LeadershipDelay => "leadership_delay",
+            Self::ElectionTime => "election_time",
+            Self::Elections => "elections",
+            Self::Agreement => "agreement",
+            Self::InconsistentTime => "inconsistent_time",
+            Self::LeaderChanges => "leader_changes",
+            Self::LeadersAtOnce => "leaders_at_once",
+            Self::Acked => "acked",
+            Self::Missed => "missed",
+            Self::Events => "events",
+            Self::Messages => "messages",
+            Self::Deliveries => "deliveries",
+            Self::Lost => "lost",
+            Self::Undeliverable => "undeliverable",
+            Self::Rejected => "rejected",
+            Self::Bytes => "bytes",
+            Self::Transmissions => "transmissions",
+            Self::HopBytes => "hop_bytes",
+        }
+    }
+
+    /// What it counts in.
+    pub const fn unit(self) -> Unit {
+        match self {
+            Self::LeadershipDelay | Self::ElectionTime | Self::InconsistentTime => Unit::Seconds,
+            Self::Agreement => Unit::Ratio,
+            Self::Bytes | Self::HopBytes => Unit::Bytes,
+            Self::Elections
+            | Self::LeaderChanges
+            | Self::LeadersAtOnce
+            | Self::Acked
+            | Self::Missed
+            | Self::Events
+            | Self::Messages
+            | Self::Deliveries
+            | Self::Lost
+            | Self::Undeliverable
+            | Self::Rejected
+            | Self::Transmissions => Unit::Count,
+        }
+    }
+}
+
+impl fmt::Display for Metric {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl fmt::Display for Unit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Seconds => "s",
+            Self::Ratio => "",
+            Self::Count => "",
+            Self::Bytes => "B",
+        })
+    }
+}
+
+/// One metric over many runs. Runs in which it has no value (an election that never ended) are not
+/// counted, and the difference to the number of runs says so.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Summary {
+    /// Runs with a value.
+    pub count: usize,
+    /// Arithmetic mean.
+    pub mean: f64,
+    /// Sample standard deviation; zero for a single run.
+    pub sd: f64,
+    /// Median.
+    pub p50: f64,
+    /// Ninety-fifth percentile.
+    pub p95: f64,
+    /// Ninety-ninth percentile.
+    pub p99: f64,
+}
+
+impl Summary {
+    /// Summarises values; `None` if there are none. Percentiles are by nearest rank.
+    pub fn of(values: impl IntoIterator<Item = f64>) -> Option<Self> {
+        let mut values: Vec<f64> = values.into_iter().collect();
+        if values.is_empty() {
+            return None;
+        }
+        values.sort_unstable_by(f64::total_cmp);
+        let count = values.len();
+        let mean = values.iter().sum::<f64>() / count as f64;
+        let squares: f64 = values.iter().map(|value| (value - mean) * (value - mean)).sum();
+        let sd = if count > 1 { libm::sqrt(squares / (count - 1) as f64) } else { 0.0 };
+        let rank = |share: f64| {
+            let rank = libm::ceil(share * count as f64) as usize;
+            values[rank.clamp(1, count) - 1]
+        };
+        Some(Self { count, mean, sd, p50: rank(0.5), p95: rank(0.95), p99: rank(0.99) })
+    }
+
+    /// Standard error of the mean.
+    pub fn standard_error(&self) -> f64 {
+        self.sd / libm::sqrt(self.count as f64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_summary_of_known_numbers() {
+        let summary = Summary::of((1..=100).map(f64::from)).unwrap();
+        assert_eq!(summary.count, 100);
+        assert_eq!(summary.mean, 50.5);
+        assert!((summary.sd - 29.011_491_975_882_016).abs() < 1e-12);
+        assert_eq!((summary.p50, summary.p95, summary.p99), (50.0, 95.0, 99.0));
+        assert!((summary.standard_error() - 2.901_149_197_588_201_6).abs() < 1e-12);
+    }
+
+    #[test]
+    fn one_value_is_its_own_everything_and_none_has_no_summary() {
+        let one = Summary { count: 1, mean: 3.0, sd: 0.0, p50: 3.0, p95: 3.0, p99: 3.0 };
+        assert_eq!(Summary::of([3.0]), Some(one));
+        assert_eq!(Summary::of([]), None);
+    }
+}

@@ -1,0 +1,438 @@
+//! How messages travel: delays, losses, paths, and what stands in their way.
+//!
+//! The engine asks where a message arrives and when; it then delivers each copy itself. Whether two nodes
+//! are cut off is judged at *delivery*, so that a message in flight when a partition begins is stopped by
+//! it, and a node that has just joined can catch one sent before it came. Over several hops, the path is
+//! chosen at sending from the links and relays that work then.
+//!
+//! Moving nodes will change `Placed` and call [`Network::changed`]; a radio with air time will stand
+//! where [`Network::broadcast`] draws delay and loss now. Nothing else needs to know.
+
+mod placement;
+mod route;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use bellwether_proto::{Duration, Rng};
+
+pub use self::placement::{Disconnected, Placed, place};
+use self::{
+    placement::distance,
+    route::{Routes, Row},
+};
+use crate::scenario::{self, Delay, DelayLaw, Loss, Per, Routing};
+
+/// One copy of a message on its way.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Arrival {
+    /// The receiver.
+    pub to: u32,
+    /// From now.
+    pub after: Duration,
+}
+
+/// What sending cost.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Travel {
+    /// Times the message went over the air or a wire, lost ones included.
+    pub transmissions: u32,
+    /// Receivers it was lost to.
+    pub lost: u32,
+    /// Receivers to which there is no path.
+    pub unreachable: u32,
+}
+
+/// Trouble on all links for a while, on top of the network's own.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Trouble {
+    /// Probability that a hop loses a message.
+    pub loss: f64,
+    /// Probability that a message arrives twice, and how much later the copy may come.
+    pub duplicate: (f64, Duration),
+    /// Probability that a message is held back, and for how long at most.
+    pub reorder: (f64, Duration),
+}
+
+/// A network in operation.
+#[derive(Clone, Debug)]
+pub struct Network {
+    placed: Placed,
+    delay: Delay,
+    loss: LossTable,
+    routing: Routing,
+    rng: Rng,
+    up: Vec<bool>,
+    /// Which side of a partition each node is on; empty without a partition.
+    sides: Vec<u32>,
+    /// Directed pairs that nothing passes between.
+    cuts: BTreeSet<(u32, u32)>,
+    trouble: Trouble,
+    routes: Routes,
+    path: Vec<u32>,
+}
+
+/// [`Loss`] prepared for looking up.
+#[derive(Clone, Debug)]
+enum LossTable {
+    None,
+    Independent(f64),
+    Correlated(f64),
+    /// General rate, then what each node's sending and hearing lets through.
+    PerNode(f64, Vec<(f64, f64)>),
+    PerLink(f64, BTreeMap<(u32, u32), f64>),
+}
+
+impl Network {
+    /// The network of a scenario with `placed` nodes, all of them down.
+    pub fn new(network: &scenario::Network, placed: Placed, nodes: u32, rng: Rng) -> Self {
+        let loss = match &network.loss {
+            Loss::None => LossTable::None,
+            Loss::Independent { rate } => LossTable::Independent(*rate),
+            Loss::Correlated { rate } => LossTable::Correlated(*rate),
+            Loss::PerNode { rate, nodes: exceptions } => {
+                let mut passing = vec![(1.0, 1.0); nodes as usize];
+                for exception in exceptions {
+                    passing[exception.node as usize] =
+                        (1.0 - exception.outbound, 1.0 - exception.inbound);
+                }
+                LossTable::PerNode(*rate, passing)
+            }
+            Loss::PerLink { rate, links } => LossTable::PerLink(
+                *rate,
+                links.iter().map(|link| ((link.from, link.to), link.rate)).collect(),
+            ),
+        };
+        Self {
+            placed,
+            delay: network.delay,
+            loss,
+            routing: network.routing,
+            rng,
+            up: vec![false; nodes as usize],
+            sides: Vec::new(),
+            cuts: BTreeSet::new(),
+            trouble: Trouble::default(),
+            routes: Routes::default(),
+            path: Vec::new(),
+        }
+    }
+
+    /// Where the nodes are.
+    pub fn placed(&self) -> &Placed {
+        &self.placed
+    }
+
+    /// Says whether a node is up: those that are down relay nothing.
+    pub fn set_up(&mut self, node: u32, up: bool) {
+        self.up[node as usize] = up;
+        self.changed();
+    }
+
+    /// Stops everything between nodes of different sides. One entry per node.
+    pub fn partition(&mut self, sides: Vec<u32>) {
+        self.sides = sides;
+        self.changed();
+    }
+
+    /// Stops everything in one direction.
+    pub fn cut(&mut self, from: u32, to: u32) {
+        self.cuts.insert((from, to));
+        self.changed();
+    }
+
+    /// Ends every partition and cut.
+    pub fn heal(&mut self) {
+        self.sides.clear();
+        self.cuts.clear();
+        self.changed();
+    }
+
+    /// The trouble all links are in, to read or to change.
+    pub fn trouble_mut(&mut self) -> &mut Trouble {
+        &mut self.trouble
+    }
+
+    /// Forgets what was derived from the links: they are no longer the same.
+    pub fn changed(&mut self) {
+        self.routes.clear();
+    }
+
+    /// Whether a message that is about to arrive may.
+    #[inline]
+    pub fn admits(&self, from: u32, to: u32) -> bool {
+        if self.sides.is_empty() && self.cuts.is_empty() {
+            return true;
+        }
+        // Over several hops a cut link is gone around when the path is chosen; only a partition
+        // can still stop the message.
+        self.same_side(from, to)
+            && (self.placed.neighbours.is_some() || !self.cuts.contains(&(from, to)))
+    }
+
+    /// The neighbour that hands a message from `from` over to `to`.
+    #[inline]
+    pub fn via(&mut self, from: u32, to: u32) -> u32 {
+        match self.placed.neighbours {
+            None => from,
+            Some(_) => self.row(from).parent(to).unwrap_or(from),
+        }
+    }
+
+    /// Sends to one node, over as many hops as it takes.
+    #[inline]
+    pub fn unicast(&mut self, from: u32, to: u32, arrivals: &mut Vec<Arrival>) -> Travel {
+        let lost = self.lost_to_all();
+        if self.placed.neighbours.is_some() {
+            return self.unicast_routed(from, to, lost, arrivals);
+        }
+        if lost || self.hop_loses(from, to) {
+            return Travel { transmissions: 1, lost: 1, unreachable: 0 };
+        }
+        let after = self.draw_delay();
+        self.arrive(Arrival { to, after }, arrivals);
+        Travel { transmissions: 1, ..Travel::default() }
+    }
+
+    fn unicast_routed(
+        &mut self,
+        from: u32,
+        to: u32,
+        lost: bool,
+        arrivals: &mut Vec<Arrival>,
+    ) -> Travel {
+        let mut path = std::mem::take(&mut self.path);
+        let reachable = self.row(from).path(from, to, &mut path);
+        let mut travel = Travel::default();
+        let mut after = Duration::ZERO;
+        if !reachable {
+            travel.unreachable = 1;
+        } else {
+            for hop in path.windows(2) {
+                travel.transmissions += 1;
+                if lost || self.hop_loses(hop[0], hop[1]) {
+                    travel.lost = 1;
+                    break;
+                }
+                if self.delay.per == Per::Hop {
+                    after += self.draw_delay();
+                }
+            }
+            if travel.lost == 0 {
+                if self.delay.per == Per::Path {
+                    after = self.draw_delay();
+                }
+                self.arrive(Arrival { to, after }, arrivals);
+            }
+        }
+        self.path = path;
+        travel
+    }
+
+    /// Sends to everybody in radio range, in one transmission.
+    pub fn broadcast(&mut self, from: u32, arrivals: &mut Vec<Arrival>) -> Travel {
+        let lost = self.lost_to_all();
+        let mut travel = Travel { transmissions: 1, ..Travel::default() };
+        match self.placed.neighbours.take() {
+            None => {
+                for to in (0..self.up.len() as u32).filter(|&to| to != from) {
+                    self.to_one_of_many(from, to, lost, arrivals, &mut travel);
+                }
+            }
+            Some(neighbours) => {
+                for &to in &neighbours[from as usize] {
+                    self.to_one_of_many(from, to, lost, arrivals, &mut travel);
+                }
+                self.placed.neighbours = Some(neighbours);
+            }
+        }
+        travel
+    }
+
+    /// Sends to the whole group: in one transmission where everybody hears everybody, otherwise along
+    /// the shortest-path tree, each relay passing on what it got.
+    pub fn multicast(&mut self, from: u32, arrivals: &mut Vec<Arrival>) -> Travel {
+        if self.placed.neighbours.is_none() {
+            return self.broadcast(from, arrivals);
+        }
+        let lost = self.lost_to_all();
+        let mut travel = Travel::default();
+        let row = self.row(from).clone();
+        let mut reached = vec![None; self.up.len()];
+        reached[from as usize] = Some(Duration::ZERO);
+        for &to in &row.order()[1..] {
+            let parent = row.parent(to).unwrap_or(from);
+            let Some(so_far) = reached[parent as usize] else {
+                travel.lost += 1;
+                continue;
+            };
+            travel.transmissions += 1;
+            if lost || self.hop_loses(parent, to) {
+                travel.lost += 1;
+                continue;
+            }
+            let after = match self.delay.per {
+                Per::Hop => so_far + self.draw_delay(),
+                Per::Path => self.draw_delay(),
+            };
+            reached[to as usize] = Some(after);
+            self.arrive(Arrival { to, after }, arrivals);
+        }
+        travel.unreachable = (self.up.len() - row.order().len()) as u32;
+        travel
+    }
+
+    /// Which live nodes can talk to each other both ways: for each node the smallest number in its
+    /// component, or `None` if it is down.
+    pub fn components(&self) -> Vec<Option<u32>> {
+        let mut component = vec![None; self.up.len()];
+        let whole = self.placed.neighbours.is_none() && self.cuts.is_empty();
+        for root in (0..self.up.len() as u32).filter(|&node| self.up[node as usize]) {
+            if component[root as usize].is_some() {
+                continue;
+            }
+            let mut stack = vec![root];
+            component[root as usize] = Some(root);
+            while let Some(at) = stack.pop() {
+                let mut visit = |next: u32| {
+                    let slot = next as usize;
+                    if self.up[slot] && component[slot].is_none() && self.linked(at, next) {
+                        component[slot] = Some(root);
+                        stack.push(next);
+                    }
+                };
+                match &self.placed.neighbours {
+                    Some(neighbours) => neighbours[at as usize].iter().copied().for_each(visit),
+                    // Without cuts a component is a side, and its root already sees all of it.
+                    None if whole && at != root => {}
+                    None => (0..self.up.len() as u32).for_each(&mut visit),
+                }
+            }
+        }
+        component
+    }
+
+    fn to_one_of_many(
+        &mut self,
+        from: u32,
+        to: u32,
+        lost: bool,
+        arrivals: &mut Vec<Arrival>,
+        travel: &mut Travel,
+    ) {
+        if lost || self.hop_loses(from, to) {
+            travel.lost += 1;
+        } else {
+            let after = self.draw_delay();
+            self.arrive(Arrival { to, after }, arrivals);
+        }
+    }
+
+    /// Notes an arrival, and what trouble on the links makes of it.
+    #[inline]
+    fn arrive(&mut self, mut arrival: Arrival, arrivals: &mut Vec<Arrival>) {
+        let Trouble { duplicate, reorder, .. } = self.trouble;
+        if reorder.0 > 0.0 && self.rng.chance(reorder.0) {
+            arrival.after += self.rng.up_to(reorder.1);
+        }
+        arrivals.push(arrival);
+        if duplicate.0 > 0.0 && self.rng.chance(duplicate.0) {
+            arrival.after += self.rng.up_to(duplicate.1);
+            arrivals.push(arrival);
+        }
+    }
+
+    /// The coin that all receivers of one message share.
+    #[inline]
+    fn lost_to_all(&mut self) -> bool {
+        match self.loss {
+            LossTable::Correlated(rate) => self.rng.chance(rate),
+            _ => false,
+        }
+    }
+
+    /// The coin of one hop.
+    #[inline]
+    fn hop_loses(&mut self, from: u32, to: u32) -> bool {
+        let rate = match &self.loss {
+            LossTable::None | LossTable::Correlated(_) => 0.0,
+            LossTable::Independent(rate) => *rate,
+            LossTable::PerNode(rate, passing) => {
+                1.0 - (1.0 - rate) * passing[from as usize].0 * passing[to as usize].1
+            }
+            LossTable::PerLink(rate, links) => *links.get(&(from, to)).unwrap_or(rate),
+        };
+        (rate > 0.0 && self.rng.chance(rate))
+            || (self.trouble.loss > 0.0 && self.rng.chance(self.trouble.loss))
+    }
+
+    #[inline]
+    fn draw_delay(&mut self) -> Duration {
+        match self.delay.law {
+            DelayLaw::Fixed(delay) => delay,
+            DelayLaw::Uniform { low, high } => low + self.rng.up_to(high.saturating_sub(low)),
+            DelayLaw::Poisson { mean } => {
+                Duration::from_millis(poisson(mean.as_micros() as f64 / 1e3, &mut self.rng))
+            }
+        }
+    }
+
+    fn same_side(&self, a: u32, b: u32) -> bool {
+        self.sides.is_empty() || self.sides[a as usize] == self.sides[b as usize]
+    }
+
+    /// Whether two neighbours hear each other, both ways.
+    fn linked(&self, a: u32, b: u32) -> bool {
+        self.same_side(a, b) && !self.cuts.contains(&(a, b)) && !self.cuts.contains(&(b, a))
+    }
+
+    fn row(&mut self, source: u32) -> &Row {
+        let Self { placed, routing, up, sides, cuts, routes, .. } = self;
+        let nodes = up.len();
+        routes.row(source, nodes, || {
+            let works = |a: u32, b: u32| {
+                (sides.is_empty() || sides[a as usize] == sides[b as usize])
+                    && !cuts.contains(&(a, b))
+            };
+            Row::find(
+                source,
+                nodes,
+                |node| up[node as usize],
+                |at, visit| {
+                    for &next in placed.neighbours.iter().flat_map(|all| &all[at as usize]) {
+                        if works(at, next) {
+                            let length = match routing {
+                                Routing::Hops => 1.0,
+                                Routing::Length => distance(
+                                    placed.positions[at as usize],
+                                    placed.positions[next as usize],
+                                ),
+                            };
+                            visit(next, length);
+                        }
+                    }
+                },
+            )
+        })
+    }
+}
+
+/// A Poisson number, by multiplying uniform numbers until they fall below `exp(-mean)`; large means are
+/// summed from parts, since that limit would underflow.
+fn poisson(mean: f64, rng: &mut Rng) -> u64 {
+    let mut left = mean;
+    let mut total = 0;
+    while left > 0.0 {
+        let part = left.min(16.0);
+        left -= part;
+        let limit = libm::exp(-part);
+        let mut product = rng.unit();
+        while product > limit {
+            total += 1;
+            product *= rng.unit();
+        }
+    }
+    total
+}
+
+#[cfg(test)]
+mod tests;

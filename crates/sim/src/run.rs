@@ -1,0 +1,280 @@
+//! Runs of scenarios, one or many, and what they amount to.
+
+use bellwether_proto::{
+    Election, Machine, Seed, Time,
+    election::announce::Announce,
+    membership::ping::{self, Ping},
+};
+use rayon::prelude::*;
+use serde_json::{Map, Value, json};
+
+use crate::{
+    engine::{Builder, Counters, Observer, Sim},
+    invariant::Violation,
+    log::Log,
+    metric::{Metric, Summary},
+    network::{Disconnected, Network, place},
+    scenario::{Protocol, Scenario},
+    schedule::{self, Favourite},
+    trace::TraceHash,
+    watch::Watch,
+};
+
+/// What one run came to.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Outcome {
+    /// The seed that, with the scenario, gives this run again.
+    pub seed: u64,
+    /// The digest of all that happened.
+    pub trace: TraceHash,
+    /// What was measured; `None` where there was nothing to measure.
+    pub values: Vec<(Metric, Option<f64>)>,
+    /// Invariants that did not hold.
+    pub violations: Vec<Violation>,
+    /// For each invariant its name, the situation it guards against, and whether that could have arisen.
+    pub sometimes: Vec<(&'static str, &'static str, bool)>,
+    /// When all did not agree: from, to. Empty without an election.
+    pub disagreements: Vec<(Time, Time)>,
+}
+
+impl Outcome {
+    /// The value of one metric.
+    pub fn value(&self, metric: Metric) -> Option<f64> {
+        self.values.iter().find(|(other, _)| *other == metric).and_then(|(_, value)| *value)
+    }
+}
+
+/// Runs a scenario once.
+///
+/// # Errors
+///
+/// [`Disconnected`] if a random placement cannot be drawn.
+pub fn run(scenario: &Scenario, seed: u64) -> Result<Outcome, Disconnected> {
+    run_logged(scenario, seed, Log::none())
+}
+
+/// Runs a scenario once and tells `log` every step.
+///
+/// # Errors
+///
+/// [`Disconnected`] if a random placement cannot be drawn.
+pub fn run_logged(scenario: &Scenario, seed: u64, log: Log<'_>) -> Result<Outcome, Disconnected> {
+    match &scenario.protocol {
+        Protocol::Announce(config) => {
+            let config = *config;
+            let build = move |me, seed, durable| Announce::new(me, config, seed, durable);
+            run_election(scenario, seed, log, Box::new(build))
+        }
+        Protocol::Ping(settings) => {
+            let nodes = u64::from(scenario.capacity());
+            let config = ping::Config::new(settings.period, settings.timeout, nodes)
+                .expect("a scenario that was read holds a valid configuration");
+            let build =
+                Box::new(move |me: bellwether_proto::Peer, seed, _| Ping::new(me.id, config, seed));
+            let sim = simulate(scenario, seed, build, ((), log))?;
+            let machines = || (0..sim.len()).filter_map(|node| sim.machine(node));
+            let acked: u64 = machines().map(|ping| u64::from(ping.acked())).sum();
+            let missed: u64 = machines().map(|ping| u64::from(ping.missed())).sum();
+            let own = [(Metric::Acked, Some(acked as f64)), (Metric::Missed, Some(missed as f64))];
+            Ok(outcome(&sim, seed, own))
+        }
+    }
+}
+
+fn run_election<M: Election>(
+    scenario: &Scenario,
+    seed: u64,
+    log: Log<'_>,
+    build: Builder<M>,
+) -> Result<Outcome, Disconnected> {
+    let watch = Watch::new(scenario.capacity(), scenario.until);
+    let mut sim = simulate(scenario, seed, build, (watch, log))?;
+    let end = sim.now();
+    sim.observer_mut().0.finish(end);
+    let watch = &sim.observer().0;
+    let agreement = watch.agreement();
+    let (ended, ended_time) = agreement.ended();
+    let whole = end.as_secs_f64();
+    let agreed = agreement.agreed_time().as_secs_f64();
+    let values = [
+        (Metric::LeadershipDelay, agreement.first().map(Time::as_secs_f64)),
+        (Metric::ElectionTime, (ended > 0).then(|| ended_time.as_secs_f64() / f64::from(ended))),
+        (Metric::Elections, Some(f64::from(ended))),
+        (Metric::Agreement, (whole > 0.0).then(|| agreed / whole)),
+        (
+            Metric::InconsistentTime,
+            Some(end.since(Time::ZERO).saturating_sub(agreement.agreed_time()).as_secs_f64()),
+        ),
+        (Metric::LeaderChanges, Some(f64::from(agreement.leader_changes()))),
+        (Metric::LeadersAtOnce, Some(f64::from(agreement.most_leading()))),
+    ];
+    Ok(Outcome {
+        violations: watch.violations().to_vec(),
+        sometimes: watch.sometimes(),
+        disagreements: agreement.disagreements().to_vec(),
+        ..outcome(&sim, seed, values)
+    })
+}
+
+/// Builds the world of a scenario and lets it run to its end.
+fn simulate<M: Machine, O: Observer<M> + Favourite>(
+    scenario: &Scenario,
+    seed: u64,
+    build: Builder<M>,
+    observer: O,
+) -> Result<Sim<M, O>, Disconnected> {
+    let seed = Seed::new(seed);
+    let nodes = scenario.capacity();
+    let described = &scenario.network;
+    let placed = place(&described.placement, nodes, &mut seed.named("placement").rng())?;
+    let network = Network::new(described, placed, nodes, seed.named("network").rng());
+    let mut sim = Sim::new(network, nodes, seed, build, observer);
+    schedule::play(&mut sim, scenario, seed);
+    Ok(sim)
+}
+
+/// What every protocol is measured by, besides its `own` metrics.
+fn outcome<M: Machine, O: Observer<M>>(
+    sim: &Sim<M, O>,
+    seed: u64,
+    own: impl IntoIterator<Item = (Metric, Option<f64>)>,
+) -> Outcome {
+    let Counters {
+        events,
+        messages,
+        deliveries,
+        lost,
+        undeliverable,
+        rejected,
+        bytes,
+        transmissions,
+        hop_bytes,
+    } = *sim.counters();
+    let counted = [
+        (Metric::Messages, messages),
+        (Metric::Deliveries, deliveries),
+        (Metric::Lost, lost),
+        (Metric::Undeliverable, undeliverable),
+        (Metric::Rejected, rejected),
+        (Metric::Bytes, bytes),
+        (Metric::Transmissions, transmissions),
+        (Metric::HopBytes, hop_bytes),
+        (Metric::Events, events),
+    ];
+    let counted = counted.into_iter().map(|(metric, count)| (metric, Some(count as f64)));
+    Outcome {
+        seed,
+        trace: sim.trace_hash(),
+        values: own.into_iter().chain(counted).collect(),
+        violations: Vec::new(),
+        sometimes: Vec::new(),
+        disagreements: Vec::new(),
+    }
+}
+
+/// What many runs of one scenario came to, in the order of their seeds.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Report {
+    /// The scenario's name.
+    pub name: String,
+    /// The scenario's digest.
+    pub digest: TraceHash,
+    /// The first seed; the others follow it one by one.
+    pub seed: u64,
+    /// The runs.
+    pub outcomes: Vec<Outcome>,
+}
+
+/// Runs a scenario with `runs` seeds from `seed` on, in parallel on the threads of the current pool.
+/// The result does not depend on how many there are. `finished` is called after each run.
+///
+/// # Errors
+///
+/// [`Disconnected`] if a random placement cannot be drawn.
+pub fn run_many(
+    scenario: &Scenario,
+    seed: u64,
+    runs: u64,
+    finished: impl Fn() + Sync,
+) -> Result<Report, Disconnected> {
+    let outcomes = (0..runs)
+        .into_par_iter()
+        .map(|index| {
+            let outcome = run(scenario, seed.wrapping_add(index));
+            finished();
+            outcome
+        })
+        .collect::<Result<_, _>>()?;
+    Ok(Report { name: scenario.name.clone(), digest: scenario.digest(), seed, outcomes })
+}
+
+impl Report {
+    /// Every metric over all runs, in a fixed order.
+    pub fn metrics(&self) -> Vec<(Metric, Option<Summary>)> {
+        let Some(first) = self.outcomes.first() else { return Vec::new() };
+        let summary =
+            |metric| Summary::of(self.outcomes.iter().filter_map(|outcome| outcome.value(metric)));
+        first.values.iter().map(|&(metric, _)| (metric, summary(metric))).collect()
+    }
+
+    /// One metric over all runs.
+    pub fn summary(&self, metric: Metric) -> Option<Summary> {
+        self.metrics().into_iter().find(|(other, _)| *other == metric).and_then(|(_, of)| of)
+    }
+
+    /// Everything, as one JSON object. Seeds and digests are strings where they may exceed what every
+    /// JSON reader can hold.
+    pub fn to_json(&self) -> Value {
+        let number = |value: f64| json!(value);
+        let metrics: Map<String, Value> = self
+            .metrics()
+            .into_iter()
+            .map(|(metric, summary)| {
+                let unit = metric.unit().to_string();
+                let value = match summary {
+                    Some(Summary { count, mean, sd, p50, p95, p99 }) => json!({
+                        "unit": unit,
+                        "count": count,
+                        "mean": number(mean),
+                        "sd": number(sd),
+                        "p50": number(p50),
+                        "p95": number(p95),
+                        "p99": number(p99),
+                    }),
+                    None => json!({ "unit": unit, "count": 0 }),
+                };
+                (metric.name().to_owned(), value)
+            })
+            .collect();
+        let traces: Vec<Value> =
+            self.outcomes.iter().map(|outcome| json!(outcome.trace.to_string())).collect();
+        let violations: Vec<Value> = self
+            .violations()
+            .map(|(seed, violation)| {
+                json!({
+                    "seed": seed,
+                    "invariant": violation.invariant,
+                    "at_us": violation.at.as_micros(),
+                    "detail": violation.detail,
+                })
+            })
+            .collect();
+        json!({
+            "scenario": self.name,
+            "digest": self.digest.to_string(),
+            "version": env!("CARGO_PKG_VERSION"),
+            "seed": self.seed,
+            "runs": self.outcomes.len(),
+            "metrics": metrics,
+            "trace_hashes": traces,
+            "violations": violations,
+        })
+    }
+
+    /// Every violation with the seed of its run.
+    pub fn violations(&self) -> impl Iterator<Item = (u64, &Violation)> {
+        self.outcomes.iter().flat_map(|outcome| {
+            outcome.violations.iter().map(move |violation| (outcome.seed, violation))
+        })
+    }
+}

@@ -1,0 +1,239 @@
+//! Reading `[[fault]]` entries.
+
+use std::collections::BTreeMap;
+
+use bellwether_proto::Duration;
+
+use super::{
+    Fault, FaultKind, Network, Placement, State, Who,
+    read::{MOST_NODES, Nodes},
+    section::{Field, Reader, Result, Section},
+};
+
+/// Datagrams a paused node keeps unless told otherwise: measured on Linux with its default receive
+/// buffer of 212,992 bytes and datagrams of 200.
+const BUFFER: u32 = 166;
+
+/// Fastest and slowest clock, in parts per million: a tenth off.
+const DRIFT: i64 = 100_000;
+
+/// What faults may refer to.
+#[derive(Debug)]
+pub(super) struct Setting<'a, 'b> {
+    pub(super) duration: Duration,
+    pub(super) network: &'b Network,
+    pub(super) election: bool,
+    pub(super) nodes: &'b mut Nodes<'a>,
+}
+
+type Kind<'a, 'b> = (&'static str, Reader<'a, Setting<'a, 'b>, FaultKind>);
+
+pub(super) fn fault<'a>(mut section: Section<'a>, setting: &mut Setting<'a, '_>) -> Result<Fault> {
+    let kind = kind(&mut section, setting)?;
+    let end = setting.duration;
+    let field = section.require("at", "\"10s\"")?;
+    let at = field.duration()?;
+    if at >= end {
+        let error = field.error(format!("is not before the end of the run (duration = {end})"));
+        return Err(error.with_allowed(format!("less than \"{end}\"")));
+    }
+    let every = section.take("every").map(|field| field.span()).transpose()?;
+    let until = match section.take("until") {
+        None => None,
+        Some(field) if every.is_none() => {
+            let error = field.error("ends a repetition, but nothing is repeated");
+            return Err(error.with_allowed("every = \"10s\" beside it, or leave it out"));
+        }
+        Some(field) => {
+            let until = field.duration()?;
+            if until <= at || until > end {
+                let problem = format!("is not between the fault and the end of the run ({end})");
+                let allowed = format!("more than \"{at}\", at most \"{end}\"");
+                return Err(field.error(problem).with_allowed(allowed));
+            }
+            Some(until)
+        }
+    };
+    let fault = Fault { at, every, until, kind };
+    if let FaultKind::Join { count } = fault.kind {
+        let joiners = fault.times(end).saturating_mul(count.into());
+        setting.nodes.joined = setting.nodes.joined.saturating_add(joiners);
+        let total = setting.nodes.joined.saturating_add(setting.nodes.initial.into());
+        if total > MOST_NODES.into() {
+            let error = section.field().error_unquoted(format!("brings the nodes to {total}"));
+            return Err(error.with_allowed(format!("at most {MOST_NODES} nodes, joiners included")));
+        }
+    }
+    section.end()?;
+    Ok(fault)
+}
+
+fn kind<'a, 'b>(section: &mut Section<'a>, setting: &mut Setting<'a, 'b>) -> Result<FaultKind> {
+    let kinds: [Kind<'a, 'b>; 13] = [
+        ("crash", |section, setting| Ok(FaultKind::Crash(who(section, setting)?))),
+        ("recover", |section, setting| {
+            let state = section
+                .require("state", "\"kept\" or \"lost\"")?
+                .choice(&[("kept", State::Kept), ("lost", State::Lost)])?;
+            let who = selected(section, setting)?.unwrap_or(Who::All);
+            Ok(FaultKind::Recover { who, state })
+        }),
+        ("leave", |section, setting| Ok(FaultKind::Leave(who(section, setting)?))),
+        ("join", join),
+        ("pause", |section, setting| {
+            let who = who(section, setting)?;
+            let length = length(section)?;
+            let buffer = section.or("buffer", BUFFER, |field| field.integer(0..=MOST_NODES))?;
+            Ok(FaultKind::Pause { who, length, buffer })
+        }),
+        ("partition", partition),
+        ("isolate", |section, setting| Ok(FaultKind::Isolate(who(section, setting)?))),
+        ("cut", cut),
+        ("heal", |_, _| Ok(FaultKind::Heal)),
+        ("loss", |section, _| {
+            Ok(FaultKind::Loss { rate: rate(section)?, length: length(section)? })
+        }),
+        ("duplicate", |section, _| {
+            let (rate, by) = (rate(section)?, by(section)?);
+            Ok(FaultKind::Duplicate { rate, by, length: length(section)? })
+        }),
+        ("reorder", |section, _| {
+            let (rate, by) = (rate(section)?, by(section)?);
+            Ok(FaultKind::Reorder { rate, by, length: length(section)? })
+        }),
+        ("drift", |section, setting| {
+            let who = who(section, setting)?;
+            let ppm = section.require("ppm", "200")?.signed(-DRIFT..=DRIFT)?;
+            Ok(FaultKind::Drift { who, ppm: ppm as i32 })
+        }),
+    ];
+    section.kind(setting, &kinds)
+}
+
+fn rate(section: &mut Section<'_>) -> Result<f64> {
+    section.require("rate", "0.1")?.rate()
+}
+
+fn by(section: &mut Section<'_>) -> Result<Duration> {
+    section.require("by", "\"50ms\"")?.duration()
+}
+
+fn length(section: &mut Section<'_>) -> Result<Duration> {
+    section.require("for", "\"5s\"")?.span()
+}
+
+fn join<'a>(section: &mut Section<'a>, setting: &mut Setting<'a, '_>) -> Result<FaultKind> {
+    let fixed = match setting.network.placement {
+        Placement::Mesh | Placement::Ring | Placement::Random { .. } => None,
+        Placement::Edges(_) => Some("edges"),
+        Placement::Grid { .. } => Some("grid"),
+        Placement::Cluster { .. } => Some("cluster"),
+    };
+    if let Some(kind) = fixed {
+        let error = section.require("kind", "\"join\"")?;
+        let error =
+            error.error(format!("has no place for a newcomer in a placement of kind {kind}"));
+        return Err(error.with_allowed("join with a placement of kind mesh, ring or random"));
+    }
+    Ok(FaultKind::Join { count: section.or("count", 1, |field| field.integer(1..=MOST_NODES))? })
+}
+
+fn partition<'a>(section: &mut Section<'a>, setting: &mut Setting<'a, '_>) -> Result<FaultKind> {
+    let Some(list) = section.take("groups") else {
+        // Cutting off the chosen is what isolation is.
+        return Ok(FaultKind::Isolate(who(section, setting)?));
+    };
+    if selected(section, setting)?.is_some() {
+        let error = list.error("stands beside another choice of nodes");
+        return Err(error.with_allowed("groups, or one choice of nodes"));
+    }
+    let mut seen = BTreeMap::new();
+    let mut groups = Vec::new();
+    for group in list.list()? {
+        groups.push(setting.nodes.name_new(&group, &mut seen)?);
+    }
+    if groups.is_empty() {
+        return Err(list.error("parts nobody").with_allowed("groups such as [[0, 1], [2]]"));
+    }
+    Ok(FaultKind::Partition(groups))
+}
+
+fn cut<'a>(section: &mut Section<'a>, setting: &mut Setting<'a, '_>) -> Result<FaultKind> {
+    let (from, to) = (section.take("from"), section.take("to"));
+    let mut seen = BTreeMap::new();
+    let mut side = |field: &Field<'a>| match field.text() {
+        Ok(_) => {
+            field.choice(&[("leader", ())])?;
+            leader(field, setting)
+        }
+        Err(_) => Ok(Who::Nodes(setting.nodes.name_new(field, &mut seen)?)),
+    };
+    let ends = (from.as_ref().map(&mut side).transpose()?, to.as_ref().map(&mut side).transpose()?);
+    match (&ends, to) {
+        ((None, None), _) => {
+            let error = section.field().error_unquoted("does not say between whom to cut");
+            Err(error.with_allowed("from, to or both: node numbers in a list, or \"leader\""))
+        }
+        ((Some(Who::Leader), Some(Who::Leader)), Some(to)) => {
+            Err(to.error("cuts the leader off itself").with_allowed("two different sides"))
+        }
+        _ => Ok(FaultKind::Cut { from: ends.0, to: ends.1 }),
+    }
+}
+
+fn leader(field: &Field<'_>, setting: &Setting<'_, '_>) -> Result<Who> {
+    if !setting.election {
+        let error = field.error("finds nobody: there is no election");
+        return Err(error.with_allowed("node numbers, or an [election]"));
+    }
+    Ok(Who::Leader)
+}
+
+/// The chosen nodes; there must be a choice.
+fn who<'a>(section: &mut Section<'a>, setting: &mut Setting<'a, '_>) -> Result<Who> {
+    selected(section, setting)?.ok_or_else(|| {
+        section.field().error_unquoted("does not say which nodes it hits").with_allowed(
+            "one of node = 3, nodes = [1, 2], count = 2, fraction = 0.3, target = \"leader\", \
+             cluster = 1, all = true",
+        )
+    })
+}
+
+fn selected<'a>(section: &mut Section<'a>, setting: &mut Setting<'a, '_>) -> Result<Option<Who>> {
+    type Select<'a, 'b> = fn(&Field<'a>, &mut Setting<'a, 'b>) -> Result<Who>;
+    let selectors: [(&'static str, Select<'a, '_>); 7] = [
+        ("node", |field, setting| Ok(Who::Nodes(vec![setting.nodes.name(field)?]))),
+        ("nodes", |field, setting| Ok(Who::Nodes(setting.nodes.name_all(field)?))),
+        ("count", |field, _| Ok(Who::Count(field.integer(1..=MOST_NODES)?))),
+        ("fraction", |field, _| Ok(Who::Fraction(field.rate()?))),
+        ("target", |field, setting| {
+            field.choice(&[("leader", ())])?;
+            leader(field, setting)
+        }),
+        ("cluster", cluster),
+        ("all", |field, _| match field.flag()? {
+            true => Ok(Who::All),
+            false => Err(field.error("chooses nobody").with_allowed("true, or leave it out")),
+        }),
+    ];
+    let mut chosen: Option<(Who, Field<'a>)> = None;
+    for (key, select) in selectors {
+        let Some(field) = section.take(key) else { continue };
+        if let Some((_, first)) = &chosen {
+            let problem =
+                format!("is a second choice of nodes beside the one at {}", first.place());
+            return Err(field.error(problem).with_allowed("one choice of nodes"));
+        }
+        chosen = Some((select(&field, setting)?, field));
+    }
+    Ok(chosen.map(|(who, _)| who))
+}
+
+fn cluster<'a>(field: &Field<'a>, setting: &mut Setting<'a, '_>) -> Result<Who> {
+    let Placement::Cluster { clusters, .. } = &setting.network.placement else {
+        let error = field.error("finds nobody: the nodes are not placed in clusters");
+        return Err(error.with_allowed("a placement of kind cluster, or another choice of nodes"));
+    };
+    let last = u32::try_from(clusters.len().saturating_sub(1)).unwrap_or(u32::MAX);
+    Ok(Who::Cluster(field.integer(0..=last)?))
+}

@@ -1,0 +1,373 @@
+//! Scenarios: a world described as data.
+//!
+//! A scenario is parsed once, completely, into the types below; what they can express is valid, and
+//! nothing later re-checks it. The same types are what tests and the lab build in code.
+//!
+//! A file goes through `tree` (TOML and `--set` overrides, every value with its place), then `read`
+//! and `fault` take it apart field by field with the tools of `section`.
+
+mod error;
+mod fault;
+mod read;
+mod section;
+mod tree;
+
+use bellwether_proto::{Duration, election::announce};
+
+use crate::trace::TraceHash;
+
+pub use self::error::{Place, ScenarioError};
+
+/// A world and what happens in it. A run is a pure function of this and a seed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Scenario {
+    /// What people call it.
+    pub name: String,
+    /// Simulated length of a run.
+    pub duration: Duration,
+    /// Whether to end a run early.
+    pub until: Until,
+    /// Where the nodes are and how messages travel.
+    pub network: Network,
+    /// What the nodes run.
+    pub protocol: Protocol,
+    /// What goes wrong, in the order of the file.
+    pub faults: Vec<Fault>,
+}
+
+impl Scenario {
+    /// Nodes there are or will be: those of the start and all that join.
+    pub fn capacity(&self) -> u32 {
+        let joins = |fault: &Fault| match fault.kind {
+            FaultKind::Join { count } => fault.times(self.duration).saturating_mul(count.into()),
+            _ => 0,
+        };
+        let joined: u64 = self.faults.iter().map(joins).fold(0, u64::saturating_add);
+        u32::try_from(joined.saturating_add(self.network.nodes.into())).unwrap_or(u32::MAX)
+    }
+
+    /// A digest of all that decides a run besides the seed; the name does not.
+    pub fn digest(&self) -> TraceHash {
+        let mut digest = TraceHash::new();
+        let Self { name: _, duration, until, network, protocol, faults } = self;
+        digest.fold_value(&format!("{:?}", (duration, until, network, protocol, faults)));
+        digest
+    }
+}
+
+/// When a run ends.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum Until {
+    /// When its duration is over.
+    #[default]
+    Duration,
+    /// At the first instant at which all live nodes agree on their leader, or when the duration is
+    /// over.
+    Agreement,
+}
+
+/// What the nodes run.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Protocol {
+    /// `[membership] kind = "ping"`: the engine's common workload.
+    Ping(PingConfig),
+    /// `[election] kind = "announce"`: LE-A and LE-S.
+    Announce(announce::Config),
+}
+
+/// The settings of [ping](bellwether_proto::membership::ping); the number of nodes comes from the network.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct PingConfig {
+    /// How often each node pings.
+    pub period: Duration,
+    /// How long it waits for the answer.
+    pub timeout: Duration,
+}
+
+/// Where the nodes are and how messages travel.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Network {
+    /// Nodes present from the start; joiners come on top.
+    pub nodes: u32,
+    /// Nodes start at a random instant within this span; zero is a cold start of all together.
+    pub start_spread: Duration,
+    /// Which nodes hear which.
+    pub placement: Placement,
+    /// How long messages take.
+    pub delay: Delay,
+    /// Which messages are lost.
+    pub loss: Loss,
+    /// Which path a message takes where it needs several hops.
+    pub routing: Routing,
+}
+
+/// Which nodes hear which.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Placement {
+    /// Everybody hears everybody, in one hop.
+    Mesh,
+    /// Each node hears its two neighbours.
+    Ring,
+    /// Exactly these undirected links.
+    Edges(Vec<(u32, u32)>),
+    /// Evenly on a square of `side`, as many rows as columns; in range are those within `range`.
+    Grid {
+        /// Length of the square's side.
+        side: f64,
+        /// Radio range, in the same unit.
+        range: f64,
+    },
+    /// Uniformly on a square of `side`, drawn anew for every seed until connected.
+    Random {
+        /// Length of the square's side.
+        side: f64,
+        /// Radio range, in the same unit.
+        range: f64,
+    },
+    /// Uniformly within rectangles, drawn anew for every seed until connected.
+    Cluster {
+        /// The rectangles; their nodes add up to the network's.
+        clusters: Vec<Cluster>,
+        /// Radio range, in the same unit.
+        range: f64,
+    },
+}
+
+/// One rectangle of a clustered placement.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Cluster {
+    /// From and to along the first axis.
+    pub x: (f64, f64),
+    /// From and to along the second axis.
+    pub y: (f64, f64),
+    /// Nodes inside.
+    pub nodes: u32,
+}
+
+/// How long messages take.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Delay {
+    /// The law of one draw.
+    pub law: DelayLaw,
+    /// What one draw is for.
+    pub per: Per,
+}
+
+/// The law of a delay.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum DelayLaw {
+    /// Always the same.
+    Fixed(Duration),
+    /// Uniform between two bounds, both included.
+    Uniform {
+        /// The shortest.
+        low: Duration,
+        /// The longest.
+        high: Duration,
+    },
+    /// A Poisson number of milliseconds.
+    Poisson {
+        /// The mean.
+        mean: Duration,
+    },
+}
+
+/// What a random draw is for.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum Per {
+    /// Each hop of a message's path.
+    #[default]
+    Hop,
+    /// The whole path.
+    Path,
+}
+
+/// Which messages are lost. Rates are per hop.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Loss {
+    /// None.
+    None,
+    /// A coin for each hop and receiver.
+    Independent {
+        /// Probability of loss.
+        rate: f64,
+    },
+    /// One coin for each message: all its receivers get it, or none.
+    Correlated {
+        /// Probability of loss.
+        rate: f64,
+    },
+    /// A coin for each hop, weighted by who sends and who receives.
+    PerNode {
+        /// Probability of loss between nodes not listed.
+        rate: f64,
+        /// The exceptions.
+        nodes: Vec<NodeLoss>,
+    },
+    /// A coin for each hop, weighted by the directed link.
+    PerLink {
+        /// Probability of loss on links not listed.
+        rate: f64,
+        /// The exceptions.
+        links: Vec<LinkLoss>,
+    },
+}
+
+/// How badly one node sends and hears. Both coins are tossed, besides the general one.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct NodeLoss {
+    /// The node.
+    pub node: u32,
+    /// Probability that what it sends is lost.
+    pub outbound: f64,
+    /// Probability that what it should hear is lost.
+    pub inbound: f64,
+}
+
+/// How badly one direction of one link works.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LinkLoss {
+    /// The sender.
+    pub from: u32,
+    /// The receiver.
+    pub to: u32,
+    /// Probability of loss in this direction, instead of the general one.
+    pub rate: f64,
+}
+
+/// Which path a message takes.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum Routing {
+    /// Fewest hops; among equals the one through smaller node numbers.
+    #[default]
+    Hops,
+    /// Least sum of link lengths.
+    Length,
+}
+
+/// Something that goes wrong, or is put right again.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Fault {
+    /// When, from the start of the run.
+    pub at: Duration,
+    /// Repeated this often from then on, if at all.
+    pub every: Option<Duration>,
+    /// No repetition at or after this instant; `None` for the whole run.
+    pub until: Option<Duration>,
+    /// What.
+    pub kind: FaultKind,
+}
+
+impl Fault {
+    /// How often it happens in a run of this length. A run covers `[0, duration)`.
+    pub fn times(&self, duration: Duration) -> u64 {
+        let end = self.until.map_or(duration, |until| until.min(duration));
+        let span = end.saturating_sub(self.at).as_micros();
+        match self.every {
+            None => 1,
+            Some(every) => span.div_ceil(every.as_micros().max(1)),
+        }
+    }
+}
+
+/// What goes wrong.
+#[derive(Clone, Debug, PartialEq)]
+pub enum FaultKind {
+    /// Live nodes stop at once, silently.
+    Crash(Who),
+    /// Crashed nodes start again, in a new life.
+    Recover {
+        /// Which of the crashed.
+        who: Who,
+        /// What is left of their durable state.
+        state: State,
+    },
+    /// Live nodes leave in good order.
+    Leave(Who),
+    /// New nodes start.
+    Join {
+        /// How many.
+        count: u32,
+    },
+    /// Live nodes freeze: nothing is handled, datagrams pile up to `buffer` (the oldest are kept),
+    /// and all of it is handled at the end.
+    Pause {
+        /// Which nodes.
+        who: Who,
+        /// For how long.
+        length: Duration,
+        /// Datagrams kept for each.
+        buffer: u32,
+    },
+    /// Nothing passes between these groups; nodes not named form one more.
+    Partition(Vec<Vec<u32>>),
+    /// Nothing passes between these nodes and the rest.
+    Isolate(Who),
+    /// Nothing passes from the first nodes to the second; the other direction stays.
+    Cut {
+        /// Senders no longer heard; `None` is everybody.
+        from: Option<Who>,
+        /// Receivers that no longer hear them; `None` is everybody.
+        to: Option<Who>,
+    },
+    /// Ends every partition, isolation and cut.
+    Heal,
+    /// For a while, hops lose messages more often.
+    Loss {
+        /// Probability of loss, besides the network's own.
+        rate: f64,
+        /// For how long.
+        length: Duration,
+    },
+    /// For a while, messages arrive twice.
+    Duplicate {
+        /// Probability of a second copy.
+        rate: f64,
+        /// The copy comes up to this much later.
+        by: Duration,
+        /// For how long.
+        length: Duration,
+    },
+    /// For a while, messages are held back so that later ones overtake them.
+    Reorder {
+        /// Probability of being held back.
+        rate: f64,
+        /// Up to this much longer.
+        by: Duration,
+        /// For how long.
+        length: Duration,
+    },
+    /// Clocks of live nodes run fast or slow from now on.
+    Drift {
+        /// Whose.
+        who: Who,
+        /// Parts per million; negative is slow.
+        ppm: i32,
+    },
+}
+
+/// Which nodes a fault hits. Random choices come from the run's seed.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Who {
+    /// Exactly these.
+    Nodes(Vec<u32>),
+    /// This many of those it could hit, at random.
+    Count(u32),
+    /// This fraction of those it could hit, rounded to the nearest, at random.
+    Fraction(f64),
+    /// The live node that most live nodes name as their leader.
+    Leader,
+    /// All of one cluster of a clustered placement, counted from 0.
+    Cluster(u32),
+    /// All it could hit.
+    All,
+}
+
+/// What a node finds when it starts again.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum State {
+    /// All it had persisted.
+    Kept,
+    /// Nothing; only its boot number still grows.
+    Lost,
+}

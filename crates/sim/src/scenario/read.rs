@@ -1,0 +1,525 @@
+//! From the tree to a [`Scenario`]: everything but the faults.
+
+use std::{
+    collections::{BTreeMap, VecDeque},
+    fs::File,
+    io::Read as _,
+    path::Path,
+};
+
+use bellwether_proto::{
+    Duration,
+    election::announce::{Config, Rules, Suppression},
+};
+
+use super::{
+    Cluster, Delay, DelayLaw, LinkLoss, Loss, Network, NodeLoss, Per, PingConfig, Place, Placement,
+    Protocol, Routing, Scenario, ScenarioError, Until,
+    fault::{self, Setting},
+    section::{Field, Reader, Result, Section},
+    tree::Source,
+};
+
+/// Largest scenario file in bytes. Arbitrary: an edge list of 100,000 links fits.
+const LARGEST_FILE: u64 = 1 << 20;
+
+/// Most nodes, joiners included. Arbitrary: far above what memory allows with any protocol.
+pub(super) const MOST_NODES: u32 = 1_000_000;
+
+/// Longest run: ten years.
+const LONGEST: Duration = Duration::from_secs(3650 * 24 * 60 * 60);
+
+/// The five clusters of the thesis, for its 49 nodes.
+const THESIS: [Cluster; 5] = [
+    Cluster { x: (0.0, 6.0), y: (2.0, 7.0), nodes: 9 },
+    Cluster { x: (7.0, 15.0), y: (0.0, 9.0), nodes: 16 },
+    Cluster { x: (0.0, 6.0), y: (9.0, 15.0), nodes: 10 },
+    Cluster { x: (7.0, 10.5), y: (11.0, 15.0), nodes: 7 },
+    Cluster { x: (11.5, 15.0), y: (11.0, 15.0), nodes: 7 },
+];
+
+/// The nodes there will be and those that were named. Joiners may be named before the faults that
+/// bring them are read, so names are judged last.
+#[derive(Debug)]
+pub(super) struct Nodes<'a> {
+    pub(super) initial: u32,
+    pub(super) joined: u64,
+    named: Vec<(Field<'a>, u32)>,
+}
+
+impl Scenario {
+    /// Reads a scenario file and applies overrides, each `path=value`.
+    pub fn load(path: &Path, sets: &[String]) -> Result<Self> {
+        let file = path.display().to_string();
+        let error = |problem: String| {
+            ScenarioError::new(Place::File { file: file.clone() }, "", problem)
+                .with_allowed("a readable text file of at most 1 MiB")
+        };
+        let failed = |io: std::io::Error| {
+            let problem = match io.kind() {
+                std::io::ErrorKind::NotFound => "there is no such file".to_owned(),
+                _ => format!("cannot be read: {io}"),
+            };
+            error(problem).caused_by(io)
+        };
+        if path.is_dir() {
+            return Err(error("is a directory, not a scenario file".to_owned()));
+        }
+        let mut bytes = Vec::new();
+        File::open(path)
+            .and_then(|opened| opened.take(LARGEST_FILE + 1).read_to_end(&mut bytes))
+            .map_err(failed)?;
+        if bytes.len() as u64 > LARGEST_FILE {
+            return Err(error("is larger than 1 MiB".to_owned()));
+        }
+        let text = String::from_utf8(bytes).map_err(|not_text| {
+            let valid = not_text.utf8_error().valid_up_to();
+            error(format!("is not UTF-8 text: byte {valid} does not fit"))
+        })?;
+        Self::parse(&file, &text, sets)
+    }
+
+    /// Reads a scenario from `text`; `file` is what errors call it.
+    pub fn parse(file: &str, text: &str, sets: &[String]) -> Result<Self> {
+        let source = Source { file, text, sets };
+        let tree = source.tree()?;
+        scenario(Field::root(source, &tree).section()?)
+    }
+}
+
+impl<'a> Nodes<'a> {
+    /// The node this field names.
+    pub(super) fn name(&mut self, field: &Field<'a>) -> Result<u32> {
+        let node = field.integer(0..=u32::MAX)?;
+        self.named.push((field.clone(), node));
+        Ok(node)
+    }
+
+    /// The nodes this list names, each once.
+    pub(super) fn name_all(&mut self, list: &Field<'a>) -> Result<Vec<u32>> {
+        let mut seen = BTreeMap::new();
+        self.name_new(list, &mut seen)
+    }
+
+    /// The nodes this list names; none may be among those `seen`, which they join.
+    pub(super) fn name_new(
+        &mut self,
+        list: &Field<'a>,
+        seen: &mut BTreeMap<u32, Field<'a>>,
+    ) -> Result<Vec<u32>> {
+        let fields = list.list()?;
+        if fields.is_empty() {
+            return Err(list.error("names no node").with_allowed("a list of node numbers"));
+        }
+        let mut nodes = Vec::with_capacity(fields.len());
+        for field in fields {
+            let node = self.name(&field)?;
+            if let Some(first) = seen.get(&node) {
+                let problem = format!("names a node again that {} has named", first.place());
+                return Err(field.error(problem).with_allowed("each node at most once"));
+            }
+            seen.insert(node, field);
+            nodes.push(node);
+        }
+        Ok(nodes)
+    }
+
+    fn judge(&self) -> Result<()> {
+        let total = u64::from(self.initial) + self.joined;
+        match self.named.iter().find(|&&(_, node)| u64::from(node) >= total) {
+            None => Ok(()),
+            Some((field, _)) => {
+                let problem = format!("is no node: there are {total}, joiners included");
+                let allowed = format!("a node number from 0 to {}", total - 1);
+                Err(field.error(problem).with_allowed(allowed))
+            }
+        }
+    }
+}
+
+fn scenario(mut root: Section<'_>) -> Result<Scenario> {
+    let name = root.require("name", "\"what this shows\"")?.text()?.to_owned();
+    let length = root.require("duration", "\"60s\"")?;
+    let duration = length.span()?;
+    if duration > LONGEST {
+        return Err(length.error("is too long").with_allowed("at most 3650 days, \"87600h\""));
+    }
+    let mut section = root.require("network", "{ nodes = 20 }")?.section()?;
+    let initial = section.require("nodes", "20")?.integer(1..=MOST_NODES)?;
+    let mut nodes = Nodes { initial, joined: 0, named: Vec::new() };
+    let network = network(section, duration, &mut nodes)?;
+    let protocol = protocol(&mut root, initial)?;
+    let election = !matches!(protocol, Protocol::Ping(_));
+    let until = root.or("until", Until::Duration, |field| {
+        let choices = [("duration", Until::Duration), ("agreement", Until::Agreement)];
+        match field.choice(&choices)? {
+            Until::Agreement if !election => Err(field
+                .error("never comes: nobody elects a leader here")
+                .with_allowed("until = \"duration\", or an [election]")),
+            until => Ok(until),
+        }
+    })?;
+    let mut setting = Setting { duration, network: &network, election, nodes: &mut nodes };
+    let faults = match root.take("fault") {
+        Some(list) => list
+            .list()?
+            .into_iter()
+            .map(|field| fault::fault(field.section()?, &mut setting))
+            .collect::<Result<_>>()?,
+        None => Vec::new(),
+    };
+    root.end()?;
+    nodes.judge()?;
+    Ok(Scenario { name, duration, until, network, protocol, faults })
+}
+
+fn network<'a>(
+    mut section: Section<'a>,
+    duration: Duration,
+    nodes: &mut Nodes<'a>,
+) -> Result<Network> {
+    let start_spread = section.or("start_spread", Duration::ZERO, |field| {
+        let spread = field.duration()?;
+        if spread > duration {
+            let problem = format!("is longer than the run (duration = {duration})");
+            return Err(field.error(problem).with_allowed(format!("at most \"{duration}\"")));
+        }
+        Ok(spread)
+    })?;
+    let placement = match section.take("placement") {
+        Some(field) => placement(field.section()?, nodes)?,
+        None => Placement::Mesh,
+    };
+    let delay = match section.take("delay") {
+        Some(field) => delay(field.section()?)?,
+        None => Delay { law: DelayLaw::Fixed(Duration::from_millis(1)), per: Per::Hop },
+    };
+    let loss = match section.take("loss") {
+        Some(field) => loss(field.section()?, nodes)?,
+        None => Loss::None,
+    };
+    let routing = section.or("routing", Routing::Hops, |field| {
+        let placed = matches!(
+            placement,
+            Placement::Grid { .. } | Placement::Random { .. } | Placement::Cluster { .. }
+        );
+        match field.choice(&[("hops", Routing::Hops), ("length", Routing::Length)])? {
+            Routing::Length if !placed => Err(field
+                .error("needs nodes with positions")
+                .with_allowed("\"hops\", or a placement of kind grid, random or cluster")),
+            routing => Ok(routing),
+        }
+    })?;
+    section.end()?;
+    Ok(Network { nodes: nodes.initial, start_spread, placement, delay, loss, routing })
+}
+
+fn placement<'a>(mut section: Section<'a>, nodes: &mut Nodes<'a>) -> Result<Placement> {
+    let kinds: [(_, Reader<'a, Nodes<'a>, _>); 6] = [
+        ("mesh", |_, _| Ok(Placement::Mesh)),
+        ("ring", |_, _| Ok(Placement::Ring)),
+        ("edges", |section, nodes| {
+            let list = section.require("edges", "[[0, 1], [1, 2]]")?;
+            Ok(Placement::Edges(edges(&list, nodes)?))
+        }),
+        ("grid", grid),
+        ("random", |section, _| {
+            let (side, range) = square(section)?;
+            Ok(Placement::Random { side, range })
+        }),
+        ("cluster", |section, nodes| {
+            let range = section.require("range", "4.0")?.length()?;
+            Ok(Placement::Cluster { clusters: clusters(section, nodes.initial)?, range })
+        }),
+    ];
+    let placement = section.kind(nodes, &kinds)?;
+    section.end()?;
+    Ok(placement)
+}
+
+fn square(section: &mut Section<'_>) -> Result<(f64, f64)> {
+    let side = section.require("side", "15.0")?.length()?;
+    Ok((side, section.require("range", "4.0")?.length()?))
+}
+
+fn grid<'a>(section: &mut Section<'a>, nodes: &mut Nodes<'a>) -> Result<Placement> {
+    let (side, range) = square(section)?;
+    let nodes = nodes.initial;
+    let rows = nodes.isqrt();
+    if rows * rows != nodes {
+        let problem = format!("cannot hold {nodes} nodes in as many rows as columns");
+        let allowed = format!("nodes = {} or {}", rows * rows, (rows + 1) * (rows + 1));
+        return Err(section.field().error(problem).with_allowed(allowed));
+    }
+    let spacing = grid_spacing(side, rows);
+    if spacing > range {
+        let problem = format!("is disconnected: neighbours are {spacing} apart, beyond the range");
+        let allowed = format!("a range of at least {spacing}");
+        return Err(section.field().error(problem).with_allowed(allowed));
+    }
+    Ok(Placement::Grid { side, range })
+}
+
+/// The distance between neighbours on a grid whose outermost nodes stand on the square's border.
+fn grid_spacing(side: f64, rows: u32) -> f64 {
+    if rows > 1 { side / f64::from(rows - 1) } else { 0.0 }
+}
+
+fn edges<'a>(list: &Field<'a>, nodes: &mut Nodes<'a>) -> Result<Vec<(u32, u32)>> {
+    let mut links = BTreeMap::new();
+    let mut edges = Vec::new();
+    for field in list.list()? {
+        let [a, b] = field.pair()?;
+        let (a, b) = (nodes.name(&a)?, nodes.name(&b)?);
+        if a == b {
+            let error = field.error("links a node to itself");
+            return Err(error.with_allowed("two different node numbers"));
+        }
+        if let Some(first) = links.insert((a.min(b), a.max(b)), field.clone()) {
+            let problem = format!("is a link that {} has listed", first.place());
+            return Err(field.error(problem).with_allowed("each link once, in either direction"));
+        }
+        edges.push((a, b));
+    }
+    // Nobody joins a fixed graph, so its nodes can be judged, and must be before paths are followed.
+    nodes.judge()?;
+    match unreached(nodes.initial, &edges) {
+        None => Ok(edges),
+        Some(node) => {
+            let error = list.error(format!("leaves node {node} out of reach of node 0"));
+            Err(error.with_allowed("links that connect all nodes"))
+        }
+    }
+}
+
+/// The smallest node that no path connects to node 0.
+fn unreached(nodes: u32, edges: &[(u32, u32)]) -> Option<u32> {
+    let mut neighbours: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
+    for &(a, b) in edges {
+        neighbours.entry(a).or_default().push(b);
+        neighbours.entry(b).or_default().push(a);
+    }
+    let mut reached = vec![false; nodes as usize];
+    let mut queue = VecDeque::from([0]);
+    while let Some(node) = queue.pop_front() {
+        if !std::mem::replace(&mut reached[node as usize], true) {
+            queue.extend(neighbours.get(&node).into_iter().flatten());
+        }
+    }
+    (0..nodes).find(|&node| !reached[node as usize])
+}
+
+fn clusters(section: &mut Section<'_>, nodes: u32) -> Result<Vec<Cluster>> {
+    let total = |clusters: &[Cluster]| clusters.iter().map(|c| u64::from(c.nodes)).sum::<u64>();
+    let default = THESIS.to_vec();
+    if total(&default) == u64::from(nodes) && section.take("clusters").is_none() {
+        return Ok(default);
+    }
+    let list = section.require("clusters", "[{ x = [0.0, 6.0], y = [2.0, 7.0], nodes = 9 }, …]")?;
+    let cluster = |field: Field<'_>| {
+        let mut section = field.section()?;
+        let x = interval(&section.require("x", "[0.0, 6.0]")?)?;
+        let y = interval(&section.require("y", "[2.0, 7.0]")?)?;
+        let nodes = section.require("nodes", "9")?.integer(1..=MOST_NODES)?;
+        section.end()?;
+        Ok(Cluster { x, y, nodes })
+    };
+    let clusters: Vec<Cluster> = list.list()?.into_iter().map(cluster).collect::<Result<_>>()?;
+    match total(&clusters) {
+        sum if sum == u64::from(nodes) => Ok(clusters),
+        sum => {
+            let error = list.error(format!("holds {sum} nodes, but the network has {nodes}"));
+            Err(error.with_allowed(format!("clusters whose nodes add up to {nodes}")))
+        }
+    }
+}
+
+fn interval(field: &Field<'_>) -> Result<(f64, f64)> {
+    let [from, to] = field.pair()?;
+    let (from, to) = (from.number()?, to.number()?);
+    if from > to {
+        return Err(field.error("runs backwards").with_allowed("the smaller number first"));
+    }
+    Ok((from, to))
+}
+
+fn delay(mut section: Section<'_>) -> Result<Delay> {
+    let law = section.kind(
+        &mut (),
+        &[
+            ("fixed", |section, ()| {
+                Ok(DelayLaw::Fixed(section.require("value", "\"1ms\"")?.duration()?))
+            }),
+            ("uniform", |section, ()| {
+                let low = section.require("low", "\"0ms\"")?.duration()?;
+                let field = section.require("high", "\"50ms\"")?;
+                let high = field.duration()?;
+                if high < low {
+                    let error = field.error(format!("is below low = {low}"));
+                    return Err(error.with_allowed(format!("at least \"{low}\"")));
+                }
+                Ok(DelayLaw::Uniform { low, high })
+            }),
+            ("poisson", |section, ()| {
+                Ok(DelayLaw::Poisson { mean: section.require("mean", "\"20ms\"")?.duration()? })
+            }),
+        ],
+    )?;
+    let per = section
+        .or("per", Per::Hop, |field| field.choice(&[("hop", Per::Hop), ("path", Per::Path)]))?;
+    section.end()?;
+    Ok(Delay { law, per })
+}
+
+fn loss<'a>(mut section: Section<'a>, nodes: &mut Nodes<'a>) -> Result<Loss> {
+    let kinds: [(_, Reader<'a, Nodes<'a>, _>); 5] = [
+        ("none", |_, _| Ok(Loss::None)),
+        ("independent", |section, _| {
+            Ok(Loss::Independent { rate: section.require("rate", "0.05")?.rate()? })
+        }),
+        ("correlated", |section, _| {
+            Ok(Loss::Correlated { rate: section.require("rate", "0.05")?.rate()? })
+        }),
+        ("per-node", |section, nodes| {
+            let rate = section.or("rate", 0.0, Field::rate)?;
+            let list = section.require("nodes", "[{ node = 3, outbound = 0.5 }]")?;
+            Ok(Loss::PerNode { rate, nodes: node_losses(&list, nodes)? })
+        }),
+        ("per-link", |section, nodes| {
+            let rate = section.or("rate", 0.0, Field::rate)?;
+            let list = section.require("links", "[{ from = 0, to = 1, rate = 0.5 }]")?;
+            Ok(Loss::PerLink { rate, links: link_losses(&list, nodes)? })
+        }),
+    ];
+    let loss = section.kind(nodes, &kinds)?;
+    section.end()?;
+    Ok(loss)
+}
+
+fn node_losses<'a>(list: &Field<'a>, nodes: &mut Nodes<'a>) -> Result<Vec<NodeLoss>> {
+    let mut seen = BTreeMap::new();
+    let mut losses = Vec::new();
+    for field in list.list()? {
+        let mut section = field.clone().section()?;
+        let node = nodes.name(&section.require("node", "3")?)?;
+        let outbound = section.or("outbound", 0.0, Field::rate)?;
+        let inbound = section.or("inbound", 0.0, Field::rate)?;
+        section.end()?;
+        if let Some(first) = seen.insert(node, field.clone()) {
+            let problem = format!("is about node {node}, as {} is", first.place());
+            return Err(field.error(problem).with_allowed("each node once"));
+        }
+        losses.push(NodeLoss { node, outbound, inbound });
+    }
+    Ok(losses)
+}
+
+fn link_losses<'a>(list: &Field<'a>, nodes: &mut Nodes<'a>) -> Result<Vec<LinkLoss>> {
+    let mut seen = BTreeMap::new();
+    let mut losses = Vec::new();
+    for field in list.list()? {
+        let mut section = field.clone().section()?;
+        let from = nodes.name(&section.require("from", "0")?)?;
+        let to = nodes.name(&section.require("to", "1")?)?;
+        let rate = section.require("rate", "0.5")?.rate()?;
+        section.end()?;
+        if from == to {
+            let error = field.error("links a node to itself");
+            return Err(error.with_allowed("two different node numbers"));
+        }
+        if let Some(first) = seen.insert((from, to), field.clone()) {
+            let problem = format!("is about the link {from} to {to}, as {} is", first.place());
+            return Err(field.error(problem).with_allowed("each direction of a link once"));
+        }
+        losses.push(LinkLoss { from, to, rate });
+    }
+    Ok(losses)
+}
+
+fn protocol(root: &mut Section<'_>, nodes: u32) -> Result<Protocol> {
+    let either = "[membership] with kind = \"ping\", or [election] with kind = \"announce\"";
+    match (root.take("membership"), root.take("election")) {
+        (Some(field), None) => {
+            let mut section = field.section()?;
+            let ping = section.kind(&mut (), &[("ping", |section, ()| ping(section))])?;
+            if nodes < 2 {
+                let error = section.field().error_unquoted("has nobody to ping: there is one node");
+                return Err(error.with_allowed("network.nodes = 2 or more"));
+            }
+            section.end()?;
+            Ok(Protocol::Ping(ping))
+        }
+        (None, Some(field)) => {
+            let mut section = field.section()?;
+            let config = section.kind(&mut (), &[("announce", |section, ()| announce(section))])?;
+            section.end()?;
+            Ok(Protocol::Announce(config))
+        }
+        (Some(first), Some(second)) => {
+            let problem = format!("stands beside [membership] at {}", first.place());
+            Err(second.error_unquoted(problem).with_allowed(format!("one of them: {either}")))
+        }
+        (None, None) => {
+            let error = root.field().error_unquoted("does not say what the nodes run");
+            Err(error.with_allowed(either))
+        }
+    }
+}
+
+fn ping(section: &mut Section<'_>) -> Result<PingConfig> {
+    let period = section.require("period", "\"20ms\"")?.span()?;
+    let field = section.require("timeout", "\"5ms\"")?;
+    let timeout = field.span()?;
+    if timeout >= period {
+        let error = field.error(format!("does not end within the period of {period}"));
+        return Err(error.with_allowed(format!("less than \"{period}\"")));
+    }
+    Ok(PingConfig { period, timeout })
+}
+
+fn announce(section: &mut Section<'_>) -> Result<Config> {
+    let suppressing = section
+        .require("variant", "\"le-a\" or \"le-s\"")?
+        .choice(&[("le-a", false), ("le-s", true)])?;
+    let announce = section.require("announce", "\"1s\"")?.span()?;
+    let field = section.require("listen", "\"3s\" or \"never\"")?;
+    let listen = match field.text() {
+        Ok("never") => None,
+        _ => Some(field.duration()?),
+    };
+    if listen.is_some_and(|listen| listen < announce) {
+        let problem =
+            format!("ends before a leader announces itself again (announce = {announce})");
+        let allowed = format!("at least \"{announce}\", or \"never\"");
+        return Err(field.error(problem).with_allowed(allowed));
+    }
+    let suppression = if suppressing {
+        let uniform = section
+            .or("timer", true, |field| field.choice(&[("uniform", true), ("fixed", false)]))?;
+        let longest = section.require("suppress", "\"1s\"")?.duration()?;
+        if uniform { Suppression::Uniform(longest) } else { Suppression::Fixed(longest) }
+    } else {
+        let meaningless = ["suppress", "timer"].into_iter().filter(|key| !section.is_leftover(key));
+        let meaningless: Vec<_> = meaningless.collect();
+        if let Some(field) = meaningless.into_iter().find_map(|key| section.take(key)) {
+            let error = field.error("has no meaning in le-a, which claims leadership at once");
+            return Err(error.with_allowed("leave it out, or variant = \"le-s\""));
+        }
+        Suppression::None
+    };
+    let rules = section.or("rules", Rules::Hardened, |field| {
+        field.choice(&[
+            ("hardened", Rules::Hardened),
+            ("corrected", Rules::Corrected),
+            ("as-published", Rules::AsPublished),
+        ])
+    })?;
+    let config = Config::new(announce, listen, suppression, rules)
+        .map_err(|error| section.field().error_unquoted(format!("cannot work: {error}")))?;
+    match section.take("reply") {
+        None => Ok(config),
+        Some(field) => config
+            .with_reply(field.duration()?)
+            .map_err(|error| field.error(format!("cannot work: {error}"))),
+    }
+}

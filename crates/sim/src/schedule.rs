@@ -1,0 +1,256 @@
+//! Faults as a timeline: what a scenario describes, carried out on a simulation.
+
+use std::collections::BTreeMap;
+
+use bellwether_proto::{Machine, Rng, Seed, Time};
+
+use crate::{
+    engine::{Observer, Sim, Status},
+    network::{Network, Trouble},
+    scenario::{Fault, FaultKind, Scenario, State, Who},
+};
+
+/// Somebody who knows whom most nodes name as their leader.
+pub trait Favourite {
+    /// That node.
+    fn favourite(&self) -> Option<u32>;
+}
+
+impl Favourite for () {
+    fn favourite(&self) -> Option<u32> {
+        None
+    }
+}
+
+impl<A: Favourite, B> Favourite for (A, B) {
+    fn favourite(&self) -> Option<u32> {
+        self.0.favourite()
+    }
+}
+
+/// Runs a simulation of `scenario` from its start to its end, with everything that goes wrong.
+pub fn play<M: Machine, O: Observer<M> + Favourite>(
+    sim: &mut Sim<M, O>,
+    scenario: &Scenario,
+    seed: Seed,
+) {
+    let mut schedule = Schedule::new(scenario, seed);
+    while let Some(((at, _), step)) = schedule.steps.pop_first() {
+        if sim.advance(at) {
+            return;
+        }
+        schedule.carry_out(sim, at, step);
+    }
+    sim.advance(Time::ZERO + scenario.duration);
+}
+
+struct Schedule<'a> {
+    scenario: &'a Scenario,
+    /// By time, then by order of planning.
+    steps: BTreeMap<(Time, u64), Step>,
+    planned: u64,
+    rng: Rng,
+    /// Faults on all links that are still going on.
+    troubles: Vec<usize>,
+    joined: u32,
+}
+
+enum Step {
+    Start(Vec<u32>),
+    /// The fault of this index.
+    Begin(usize),
+    /// The end of trouble on all links that the fault of this index began.
+    End(usize),
+    Resume(u32),
+}
+
+impl<'a> Schedule<'a> {
+    fn new(scenario: &'a Scenario, seed: Seed) -> Self {
+        let mut schedule = Self {
+            scenario,
+            steps: BTreeMap::new(),
+            planned: 0,
+            rng: seed.named("fault").rng(),
+            troubles: Vec::new(),
+            joined: 0,
+        };
+        let mut starts = seed.named("start").rng();
+        let mut starting = BTreeMap::<Time, Vec<u32>>::new();
+        for node in 0..scenario.network.nodes {
+            let after = starts.up_to(scenario.network.start_spread);
+            starting.entry(Time::ZERO + after).or_default().push(node);
+        }
+        for (at, nodes) in starting {
+            schedule.plan(at, Step::Start(nodes));
+        }
+        for (index, fault) in scenario.faults.iter().enumerate() {
+            schedule.plan(Time::ZERO + fault.at, Step::Begin(index));
+        }
+        schedule
+    }
+
+    fn plan(&mut self, at: Time, step: Step) {
+        // A run covers [0, duration).
+        if at < Time::ZERO + self.scenario.duration {
+            self.planned += 1;
+            self.steps.insert((at, self.planned), step);
+        }
+    }
+
+    fn carry_out<M: Machine, O: Observer<M> + Favourite>(
+        &mut self,
+        sim: &mut Sim<M, O>,
+        now: Time,
+        step: Step,
+    ) {
+        match step {
+            Step::Start(nodes) => sim.start_all(&nodes, State::Lost),
+            Step::Resume(node) => sim.resume(node),
+            Step::End(index) => {
+                self.troubles.retain(|&other| other != index);
+                self.set_trouble(sim);
+            }
+            Step::Begin(index) => {
+                let fault = &self.scenario.faults[index];
+                self.repeat(now, index, fault);
+                self.begin(sim, now, index, &fault.kind);
+            }
+        }
+    }
+
+    fn repeat(&mut self, now: Time, index: usize, fault: &Fault) {
+        let Some(every) = fault.every else { return };
+        let next = now + every;
+        if fault.until.is_none_or(|until| next < Time::ZERO + until) {
+            self.plan(next, Step::Begin(index));
+        }
+    }
+
+    fn begin<M: Machine, O: Observer<M> + Favourite>(
+        &mut self,
+        sim: &mut Sim<M, O>,
+        now: Time,
+        index: usize,
+        kind: &FaultKind,
+    ) {
+        match kind {
+            FaultKind::Crash(who) => self.live(sim, who).into_iter().for_each(|n| sim.crash(n)),
+            FaultKind::Leave(who) => self.live(sim, who).into_iter().for_each(|n| sim.leave(n)),
+            FaultKind::Recover { who, state } => {
+                let crashed = |status| status == Status::Down;
+                sim.start_all(&self.choose(sim, who, crashed), *state);
+            }
+            FaultKind::Join { count } => {
+                let first = self.scenario.network.nodes + self.joined;
+                self.joined += count;
+                sim.start_all(&(first..first + count).collect::<Vec<_>>(), State::Lost);
+            }
+            FaultKind::Pause { who, length, buffer } => {
+                for node in self.live(sim, who) {
+                    sim.pause(node, *buffer);
+                    self.plan(now + *length, Step::Resume(node));
+                }
+            }
+            FaultKind::Drift { who, ppm } => {
+                self.live(sim, who).into_iter().for_each(|n| sim.drift(n, *ppm));
+            }
+            FaultKind::Partition(groups) => {
+                let mut sides = vec![0; sim.len() as usize];
+                for (group, side) in groups.iter().zip(1..) {
+                    group.iter().for_each(|&node| sides[node as usize] = side);
+                }
+                sim.change_network(|network| network.partition(sides));
+            }
+            FaultKind::Isolate(who) => {
+                let mut sides = vec![0; sim.len() as usize];
+                self.live(sim, who).into_iter().for_each(|node| sides[node as usize] = 1);
+                sim.change_network(|network| network.partition(sides));
+            }
+            FaultKind::Cut { from, to } => {
+                let mut side = |who: &Option<Who>| match who {
+                    Some(who) => self.live(sim, who),
+                    None => (0..sim.len()).collect(),
+                };
+                let (from, to) = (side(from), side(to));
+                sim.change_network(|network| cut(network, &from, &to));
+            }
+            FaultKind::Heal => sim.change_network(Network::heal),
+            FaultKind::Loss { length, .. }
+            | FaultKind::Duplicate { length, .. }
+            | FaultKind::Reorder { length, .. } => {
+                self.plan(now + *length, Step::End(index));
+                self.troubles.push(index);
+                self.set_trouble(sim);
+            }
+        }
+    }
+
+    /// Losses add up; of several duplications or delays the latest to begin holds.
+    fn set_trouble<M: Machine, O: Observer<M>>(&self, sim: &mut Sim<M, O>) {
+        let mut trouble = Trouble::default();
+        for &index in &self.troubles {
+            match self.scenario.faults[index].kind {
+                FaultKind::Loss { rate, .. } => {
+                    trouble.loss = 1.0 - (1.0 - trouble.loss) * (1.0 - rate);
+                }
+                FaultKind::Duplicate { rate, by, .. } => trouble.duplicate = (rate, by),
+                FaultKind::Reorder { rate, by, .. } => trouble.reorder = (rate, by),
+                _ => unreachable!("only these are put on the list"),
+            }
+        }
+        sim.change_network(|network| *network.trouble_mut() = trouble);
+    }
+
+    fn live<M: Machine, O: Observer<M> + Favourite>(
+        &mut self,
+        sim: &Sim<M, O>,
+        who: &Who,
+    ) -> Vec<u32> {
+        self.choose(sim, who, |status| status == Status::Up)
+    }
+
+    /// The nodes among those `eligible` that `who` says, ascending.
+    fn choose<M: Machine, O: Observer<M> + Favourite>(
+        &mut self,
+        sim: &Sim<M, O>,
+        who: &Who,
+        eligible: impl Fn(Status) -> bool,
+    ) -> Vec<u32> {
+        let mut nodes: Vec<u32> = (0..sim.len()).filter(|&n| eligible(sim.status(n))).collect();
+        match who {
+            Who::All => {}
+            Who::Nodes(named) => nodes.retain(|node| named.contains(node)),
+            Who::Count(count) => self.sample(&mut nodes, *count as usize),
+            Who::Fraction(fraction) => {
+                let count = libm::round(fraction * nodes.len() as f64) as usize;
+                self.sample(&mut nodes, count);
+            }
+            Who::Leader => {
+                let leader = sim.observer().favourite();
+                nodes.retain(|&node| Some(node) == leader);
+            }
+            Who::Cluster(index) => {
+                let bounds = &sim.network().placed().clusters;
+                let range = bounds[*index as usize]..bounds[*index as usize + 1];
+                nodes.retain(|node| range.contains(node));
+            }
+        }
+        nodes
+    }
+
+    /// Keeps `count` of `nodes`, chosen at random, in their order.
+    fn sample(&mut self, nodes: &mut Vec<u32>, count: usize) {
+        while nodes.len() > count {
+            let drop = self.rng.below(nodes.len() as u64) as usize;
+            nodes.remove(drop);
+        }
+    }
+}
+
+fn cut(network: &mut Network, from: &[u32], to: &[u32]) {
+    for &from in from {
+        for &to in to.iter().filter(|&&to| to != from) {
+            network.cut(from, to);
+        }
+    }
+}

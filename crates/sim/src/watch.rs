@@ -1,0 +1,104 @@
+//! What is watched in every run of an election: agreement, and the invariants.
+
+use bellwether_proto::{Election, Leadership, NodeId, Time};
+
+use crate::{
+    agreement::Agreement,
+    engine::Observer,
+    invariant::{self, Invariant, Sighting, Violation},
+    network::Network,
+    scenario::{State, Until},
+    schedule::Favourite,
+};
+
+/// Watches the answers of all nodes of an election.
+pub struct Watch {
+    answers: Vec<Option<Leadership>>,
+    agreement: Agreement,
+    invariants: Vec<Box<dyn Invariant>>,
+    violations: Vec<Violation>,
+    until: Until,
+}
+
+impl Watch {
+    /// Watches `nodes` nodes, and is done when `until` says.
+    pub fn new(nodes: u32, until: Until) -> Self {
+        Self {
+            answers: vec![None; nodes as usize],
+            agreement: Agreement::new(nodes),
+            invariants: invariant::safety(),
+            violations: Vec::new(),
+            until,
+        }
+    }
+
+    /// Who named whom, and for how long all agreed.
+    pub fn agreement(&self) -> &Agreement {
+        &self.agreement
+    }
+
+    /// The run is over.
+    pub fn finish(&mut self, now: Time) {
+        self.agreement.finish(now);
+    }
+
+    /// The first violation of each invariant.
+    pub fn violations(&self) -> &[Violation] {
+        &self.violations
+    }
+
+    /// For each invariant its name, the situation it guards against, and whether that could have arisen.
+    pub fn sometimes(&self) -> Vec<(&'static str, &'static str, bool)> {
+        let sometimes = |invariant: &Box<dyn Invariant>| {
+            let (situation, arose) = invariant.sometimes();
+            (invariant.name(), situation, arose)
+        };
+        self.invariants.iter().map(sometimes).collect()
+    }
+}
+
+impl<M: Election> Observer<M> for Watch {
+    fn started(&mut self, _now: Time, node: NodeId, state: State) {
+        if state == State::Lost {
+            self.invariants.iter_mut().for_each(|invariant| invariant.forgot(node));
+        }
+    }
+
+    #[inline]
+    fn handled(&mut self, now: Time, node: NodeId, machine: &M) {
+        let leadership = machine.leadership();
+        let last = &mut self.answers[node.get() as usize];
+        if last.as_ref().is_some_and(|last| last.same_answer(&leadership)) {
+            return;
+        }
+        *last = Some(leadership);
+        let sighting = Sighting { now, node, leadership };
+        for invariant in &mut self.invariants {
+            let name = invariant.name();
+            if let Err(detail) = invariant.answer(&sighting)
+                && self.violations.iter().all(|other| other.invariant != name)
+            {
+                self.violations.push(Violation { invariant: name, at: now, detail });
+            }
+        }
+        self.agreement.answer(now, node, leadership.leader);
+    }
+
+    fn stopped(&mut self, _now: Time, node: NodeId) {
+        self.answers[node.get() as usize] = None;
+    }
+
+    fn topology(&mut self, now: Time, network: &Network) {
+        self.agreement.topology(now, network.components());
+    }
+
+    fn done(&self) -> bool {
+        self.until == Until::Agreement && self.agreement.is_agreed()
+    }
+}
+
+impl Favourite for Watch {
+    fn favourite(&self) -> Option<u32> {
+        self.agreement.favourite().map(|node| node.get() as u32)
+    }
+}

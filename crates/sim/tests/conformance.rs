@@ -1,0 +1,63 @@
+//! Every election mode passes one suite, with its own promise as the oracle.
+//!
+//! Failing here prints the command that replays the run step by step.
+
+use std::collections::BTreeMap;
+
+use bellwether_sim::conformance::{Case, Subject, subjects, sweep};
+
+/// Seeds for each mode and case; CI sweeps more through `bellwether conform`.
+const SEEDS: u64 = 100;
+
+#[test]
+fn hardened_elections_keep_their_promise_in_every_case() {
+    for subject in subjects().iter().filter(|subject| subject.known_to_break.is_none()) {
+        let mut situations = BTreeMap::new();
+        for case in Case::ALL {
+            let verdict = sweep(subject, case, 1, SEEDS, || ());
+            if let Some((seed, violation)) = verdict.failures.first() {
+                panic!(
+                    "{violation}\n{} of {SEEDS} seeds failed; replay one with\n  bellwether conform \
+                     --mode {} --case {case} --replay {seed}",
+                    verdict.failures.len(),
+                    subject.name,
+                );
+            }
+            for (situation, seeds) in verdict.situations {
+                *situations.entry(situation).or_insert(0) += seeds;
+            }
+        }
+        for (situation, seeds) in situations {
+            assert!(seeds > 0, "{}: {situation:?} never arose: nothing was shown", subject.name);
+        }
+    }
+}
+
+#[test]
+fn the_published_rule_deposes_healthy_leaders_with_no_fault_at_all() {
+    for subject in subjects().iter().filter(|subject| subject.known_to_break.is_some()) {
+        let verdict = sweep(subject, Case::Elect, 1, 20, || ());
+        assert_eq!(verdict.failures.len(), 20, "{}", subject.name);
+        for (seed, violation) in verdict.failures {
+            assert_eq!(violation.invariant, "settles", "{} seed {seed}", subject.name);
+        }
+    }
+}
+
+/// The suite would notice a promise that is too good: half the time is not enough.
+#[test]
+fn a_mode_that_promises_too_much_is_caught() {
+    let mut subject: Subject = subjects().swap_remove(1);
+    subject.settles_within = subject.settles_within.div(2);
+    let caught = sweep(&subject, Case::Crash, 1, 50, || ());
+    assert!(!caught.failures.is_empty());
+}
+
+#[test]
+fn the_sweep_does_not_depend_on_the_number_of_threads() {
+    let subject = &subjects()[1];
+    let alone = rayon::ThreadPoolBuilder::new().num_threads(1).build().unwrap();
+    let one = alone.install(|| sweep(subject, Case::Swarm, 7, 40, || ()));
+    let many = sweep(subject, Case::Swarm, 7, 40, || ());
+    assert_eq!(one, many);
+}

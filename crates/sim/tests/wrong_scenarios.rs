@@ -1,0 +1,262 @@
+//! Wrong scenarios are refused with a message that helps, right ones are read, and nothing panics.
+//!
+//! Each `wrong/NAME.toml` has its full message in `wrong/NAME.stderr`; lines that start with
+//! `# --set` are its overrides. `BLESS=1 cargo test` writes the messages anew, for review.
+
+use std::fs;
+
+use bellwether_proto::{Duration, election::announce::Suppression};
+use bellwether_sim::scenario::{
+    DelayLaw, FaultKind, Loss, Network, Place, Placement, Protocol, Routing, Scenario, State,
+    Until, Who,
+};
+use proptest::prelude::*;
+
+const RIGHT: &str = r#"
+name = "right"
+duration = "60s"
+[network]
+nodes = 6
+placement = { kind = "edges", edges = [[0, 1], [1, 2], [2, 3], [3, 4], [4, 5]] }
+delay = { kind = "uniform", low = "1ms", high = "20ms", per = "path" }
+loss = { kind = "per-link", rate = 0.1, links = [{ from = 0, to = 1, rate = 1 }] }
+[election]
+kind = "announce"
+variant = "le-s"
+announce = "1s"
+suppress = "1s"
+listen = "never"
+[[fault]]
+at = "10s"
+kind = "crash"
+target = "leader"
+[[fault]]
+at = "20s"
+every = "5s"
+kind = "partition"
+groups = [[0, 1], [2]]
+[[fault]]
+at = "30s"
+kind = "recover"
+state = "kept"
+[[fault]]
+at = "40s"
+kind = "cut"
+from = [3]
+"#;
+
+fn parse(text: &str, sets: &[&str]) -> Result<Scenario, String> {
+    let sets: Vec<String> = sets.iter().map(ToString::to_string).collect();
+    Scenario::parse("right.toml", text, &sets).map_err(|error| error.to_string())
+}
+
+fn toml_files(folder: &str) -> Vec<std::path::PathBuf> {
+    let files = fs::read_dir(folder).expect("a folder").map(|file| file.expect("a file").path());
+    let mut files: Vec<_> =
+        files.filter(|path| path.extension() == Some("toml".as_ref())).collect();
+    files.sort();
+    files
+}
+
+#[test]
+fn every_wrong_scenario_is_refused_with_its_message() {
+    let bless = std::env::var_os("BLESS").is_some();
+    let files = toml_files("tests/wrong");
+    assert!(files.len() >= 20);
+    for path in files {
+        let text = fs::read_to_string(&path).unwrap();
+        let sets: Vec<String> =
+            text.lines().filter_map(|line| line.strip_prefix("# --set ")).map(Into::into).collect();
+        let message = match Scenario::load(&path, &sets) {
+            Ok(scenario) => panic!("{} was accepted: {scenario:?}", path.display()),
+            Err(error) => {
+                assert!(error.allowed().is_some(), "{error}\nsays not what is allowed");
+                format!("{error}\n")
+            }
+        };
+        let golden = path.with_extension("stderr");
+        if bless {
+            fs::write(&golden, &message).unwrap();
+        }
+        assert_eq!(message, fs::read_to_string(&golden).unwrap(), "{}", golden.display());
+    }
+}
+
+#[test]
+fn files_that_cannot_be_read_say_why() {
+    let folder = std::env::temp_dir().join(format!("bellwether-wrong-{}", std::process::id()));
+    fs::create_dir_all(&folder).unwrap();
+    fs::write(folder.join("binary"), b"name = \"\xff\"").unwrap();
+    fs::write(folder.join("large"), vec![b'#'; (1 << 20) + 1]).unwrap();
+    fs::write(folder.join("largest"), vec![b'#'; 1 << 20]).unwrap();
+    for (name, problem) in [
+        ("none", "there is no such file"),
+        ("", "is a directory, not a scenario file"),
+        ("binary", "is not UTF-8 text: byte 8 does not fit"),
+        ("large", "is larger than 1 MiB"),
+        ("largest", "is missing"),
+    ] {
+        let error = Scenario::load(&folder.join(name), &[]).unwrap_err();
+        assert_eq!(error.problem(), problem, "{name}");
+    }
+    fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn errors_give_their_facts_one_by_one() {
+    let text = RIGHT.replace("rate = 1 }", "rate = 7 }");
+    let error = Scenario::parse("x.toml", &text, &[]).unwrap_err();
+    let place = Place::Position { file: "x.toml".to_owned(), line: 8, column: 77 };
+    assert_eq!(error.place(), &place);
+    assert_eq!(error.field(), "network.loss.links.0.rate");
+    assert_eq!(error.found(), Some("7"));
+    assert_eq!(error.problem(), "is not a probability");
+    assert_eq!(error.allowed(), Some("a number from 0 to 1; for 7% write 0.07"));
+}
+
+/// Sweeping over kinds from the command line must not need a second file.
+#[test]
+fn an_overridden_kind_takes_the_settings_of_the_old_one_with_it() {
+    let sets = ["election.variant=le-a", "network.delay.kind=poisson", "network.delay.mean=5ms"];
+    let scenario = parse(SWEPT, &sets).unwrap();
+    let Protocol::Announce(config) = scenario.protocol else { panic!("{scenario:?}") };
+    assert_eq!(config.suppression(), Suppression::None);
+    assert!(matches!(scenario.network.delay.law, DelayLaw::Poisson { .. }));
+}
+
+const SWEPT: &str = r#"
+    name = "swept"
+    duration = "60s"
+    network = { nodes = 5, delay = { kind = "fixed", value = "1ms" } }
+    election = { kind = "announce", variant = "le-s", announce = "1s", suppress = "1s", listen = "3s" }
+"#;
+
+#[test]
+fn a_right_scenario_is_read_as_written() {
+    let scenario = parse(RIGHT, &[]).unwrap();
+    assert_eq!(scenario.name, "right");
+    assert_eq!(scenario.duration, Duration::from_secs(60));
+    assert_eq!(scenario.until, Until::Duration);
+    assert!(matches!(scenario.protocol, Protocol::Announce(_)));
+    let kinds: Vec<FaultKind> = scenario.faults.iter().map(|fault| fault.kind.clone()).collect();
+    assert_eq!(
+        kinds,
+        [
+            FaultKind::Crash(Who::Leader),
+            FaultKind::Partition(vec![vec![0, 1], vec![2]]),
+            FaultKind::Recover { who: Who::All, state: State::Kept },
+            FaultKind::Cut { from: Some(Who::Nodes(vec![3])), to: None },
+        ]
+    );
+    assert_eq!(scenario.faults[1].every, Some(Duration::from_secs(5)));
+}
+
+#[test]
+fn what_is_left_out_has_its_default() {
+    let text = "name = 'd'\nduration = '1s'\n[network]\nnodes = 2\n\
+                [membership]\nkind = 'ping'\nperiod = '20ms'\ntimeout = '5ms'";
+    let Network { start_spread, placement, delay, loss, routing, .. } =
+        parse(text, &[]).unwrap().network;
+    assert_eq!(start_spread, Duration::ZERO);
+    assert_eq!(placement, Placement::Mesh);
+    assert_eq!(delay.law, DelayLaw::Fixed(Duration::from_millis(1)));
+    assert_eq!(loss, Loss::None);
+    assert_eq!(routing, Routing::Hops);
+    let sets = ["network.nodes=49", "network.placement.kind=cluster", "network.placement.range=4"];
+    let Placement::Cluster { clusters, .. } = parse(text, &sets).unwrap().network.placement else {
+        panic!("not clustered");
+    };
+    assert_eq!(clusters.len(), 5);
+}
+
+#[test]
+fn overrides_replace_and_create_values() {
+    let sets = [
+        "network.delay.high=70ms",
+        "network.placement={ kind = 'mesh' }",
+        "election.rules=as-published",
+        "fault.0.at=5s",
+        "fault.2.count=2",
+        "until=agreement",
+    ];
+    let scenario = parse(RIGHT, &sets).unwrap();
+    let high = Duration::from_millis(70);
+    assert_eq!(
+        scenario.network.delay.law,
+        DelayLaw::Uniform { low: Duration::from_millis(1), high }
+    );
+    assert_eq!(scenario.network.placement, Placement::Mesh);
+    assert_eq!(scenario.faults[0].at, Duration::from_secs(5));
+    let recover = FaultKind::Recover { who: Who::Count(2), state: State::Kept };
+    assert_eq!(scenario.faults[2].kind, recover);
+    assert_eq!(scenario.until, Until::Agreement);
+}
+
+#[test]
+fn joiners_can_be_named_as_often_as_they_will_join() {
+    let mesh = "network.placement={ kind = 'mesh' }";
+    // At 10s, 20s and 30s: nodes 6 to 11.
+    let join = "[[fault]]\nat = '10s'\nevery = '10s'\nuntil = '40s'\nkind = 'join'\ncount = 2\n";
+    let crash = |node| format!("[[fault]]\nat = '50s'\nkind = 'crash'\nnode = {node}\n");
+    parse(&format!("{RIGHT}{}{join}", crash(11)), &[mesh]).unwrap();
+    parse(&format!("{RIGHT}{}{join}", crash(12)), &[mesh]).unwrap_err();
+}
+
+#[test]
+fn line_ends_of_other_systems_are_read_alike() {
+    let windows = format!("\u{feff}{}", RIGHT.replace('\n', "\r\n"));
+    assert_eq!(parse(&windows, &[]), parse(RIGHT, &[]));
+}
+
+#[test]
+fn every_shipped_scenario_is_right_and_so_are_its_suggestions() {
+    let files = toml_files("../../scenarios");
+    assert!(!files.is_empty());
+    for path in files {
+        if let Err(error) = Scenario::load(&path, &[]) {
+            panic!("{error}");
+        }
+        let text = fs::read_to_string(&path).unwrap();
+        for (_, hint) in text.lines().filter_map(|line| line.split_once("--set ")) {
+            let (set, refused) = (hint.split(" (").next().unwrap(), hint.contains("(refused"));
+            let result = Scenario::load(&path, &[set.trim_matches('\'').to_owned()]);
+            assert_eq!(result.is_err(), refused, "{}: --set {hint}: {result:?}", path.display());
+        }
+    }
+}
+
+/// What mutations put in, and the overrides: mostly what gets past the first checks.
+const INSERT: &str = r#"\PC{0,3}|[0-9."{}\[\]=,\n-]{0,3}"#;
+const PATH: &str =
+    r"name|duration|network(\.(nodes|loss|placement\.edges\.0))?|fault\.[0-9]\.(at|kind)|";
+const VALUE: &str =
+    r"-?[0-9]{1,20}|[0-9]{1,20}(us|s|h)|nan|inf|\[\]|\[\[[0-9]\]\]|\{\}|true|\PC{0,9}";
+
+proptest! {
+    #[test]
+    fn random_bytes_do_not_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+        let _ = parse(&String::from_utf8_lossy(&bytes), &[]);
+    }
+
+    #[test]
+    fn mutations_do_not_panic(
+        cuts in proptest::collection::vec((0..RIGHT.len(), 0..20_usize, INSERT), 1..4),
+    ) {
+        let mut text = RIGHT.to_owned();
+        for (start, length, insert) in cuts {
+            let floor = |i: usize| {
+                (0..=i.min(text.len())).rev().find(|&i| text.is_char_boundary(i))
+            };
+            let range = floor(start).unwrap()..floor(start + length).unwrap();
+            text.replace_range(range, &insert);
+        }
+        if let Err(error) = parse(&text, &[]) {
+            prop_assert!(error.starts_with("right.toml"));
+        }
+    }
+
+    #[test]
+    fn random_overrides_do_not_panic(path in PATH, rest in "(\\.\\PC{0,2})?", value in VALUE) {
+        let _ = parse(RIGHT, &[&format!("{path}{rest}={value}")]);
+    }
+}
