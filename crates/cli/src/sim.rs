@@ -65,8 +65,7 @@ pub(crate) fn run(args: Args) -> Result<bool, Failure> {
     }
     let bar = progress(args.runs);
     let threads = args.threads.map(usize::from);
-    let report =
-        on_threads(threads, || run_many(&scenario, args.seed, args.runs, || bar.inc(1)))??;
+    let report = on_threads(threads, || run_many(&scenario, args.seed, args.runs, || bar.inc(1)))??;
     bar.finish_and_clear();
     let mut out = io::stdout().lock();
     if args.json {
@@ -101,15 +100,16 @@ fn replay(scenario: &Scenario, seed: u64, json: bool) -> Result<bool, Failure> {
 
 /// A header with what it is a trace of, a line for every step, and the hash that vouches for it.
 fn write_trace(scenario: &Scenario, seed: u64, path: &Path) -> Result<(), Failure> {
-    let file = OpenOptions::new().write(true).create_new(true).open(path).map_err(|error| {
-        match error.kind() {
+    let file =
+        OpenOptions::new().write(true).create_new(true).open(path).map_err(|error| match error
+            .kind()
+        {
             io::ErrorKind::AlreadyExists => {
                 let path = path.display();
                 Failure::Other(format!("{path} exists already; remove it or name another file"))
             }
             _ => about(path)(error),
-        }
-    })?;
+        })?;
     let mut out = BufWriter::new(file);
     let header = json!({
         "scenario": scenario.name,

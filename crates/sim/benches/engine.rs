@@ -13,6 +13,12 @@
 //! digest of the set of events). Times are processor time, best of several interleaved rounds; read the
 //! ratios, the absolute figures move with the machine.
 
+#![allow(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "a benchmark measures real time"
+)]
+
 use std::{alloc::System, cmp::Reverse, collections::BinaryHeap, hint::black_box, time::Instant};
 
 use bellwether_proto::{
@@ -136,7 +142,7 @@ fn simulation<O: Observer<Ping>>(nodes: u32, observer: O) -> Sim<Ping, O> {
     let build =
         Box::new(move |peer: bellwether_proto::Peer, seed, _| Ping::new(peer.id, config, seed));
     let mut sim = Sim::new(network, nodes, seed, build, observer);
-    (0..nodes).for_each(|node| sim.start(node, State::Lost));
+    sim.start_all(&(0..nodes).collect::<Vec<_>>(), State::Lost);
     sim
 }
 

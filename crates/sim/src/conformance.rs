@@ -354,8 +354,8 @@ fn trouble(case: Case, rng: &mut Rng, faults: &mut Vec<Fault>) -> Duration {
     }
 }
 
-/// Some of the other cases, one after another and overlapping; then everything is healed and everybody
-/// is brought back.
+/// Some of the other cases, one after another and overlapping; then everything is healed, everybody who
+/// crashed is brought back, and one more joins, lest all have left.
 fn swarm(rng: &mut Rng, faults: &mut Vec<Fault>) -> Duration {
     let mut quiet = Duration::ZERO;
     let mut start = Duration::ZERO;
@@ -376,6 +376,7 @@ fn swarm(rng: &mut Rng, faults: &mut Vec<Fault>) -> Duration {
     let mut add = |kind| faults.push(Fault { at: quiet, every: None, until: None, kind });
     add(FaultKind::Heal);
     add(FaultKind::Recover { who: Who::All, state: State::Kept });
+    add(FaultKind::Join { count: 1 });
     quiet
 }
 

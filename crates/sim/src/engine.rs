@@ -451,10 +451,10 @@ impl<M: Machine, O: Observer<M>> Sim<M, O> {
             self.observer.effect(self.now, node_id(index), &effect);
             self.carry_out(index, effect);
         }
-        self.rearm(index);
         if let Some(machine) = &self.nodes[index as usize].machine {
             self.observer.handled(self.now, node_id(index), machine);
         }
+        self.rearm(index);
     }
 
     #[inline]
@@ -618,6 +618,7 @@ enum Lane {
 
 /// What the trace hash calls the rarer things that happen.
 #[derive(Clone, Copy)]
+#[repr(u32)]
 enum Tag {
     Start = 0xffff_ff00,
     Leave,

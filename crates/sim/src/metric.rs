@@ -147,7 +147,9 @@ impl Summary {
         }
         values.sort_unstable_by(f64::total_cmp);
         let count = values.len();
-        let mean = values.iter().sum::<f64>() / count as f64;
+        // Relative to one of them, so that equal values have exactly that mean and no deviation.
+        let origin = values[count / 2];
+        let mean = origin + values.iter().map(|value| value - origin).sum::<f64>() / count as f64;
         let squares: f64 = values.iter().map(|value| (value - mean) * (value - mean)).sum();
         let sd = if count > 1 { libm::sqrt(squares / (count - 1) as f64) } else { 0.0 };
         let rank = |share: f64| {
@@ -181,6 +183,8 @@ mod tests {
     fn one_value_is_its_own_everything_and_none_has_no_summary() {
         let one = Summary { count: 1, mean: 3.0, sd: 0.0, p50: 3.0, p95: 3.0, p99: 3.0 };
         assert_eq!(Summary::of([3.0]), Some(one));
+        let tenths = Summary::of([0.1; 1_000]).unwrap();
+        assert_eq!((tenths.mean, tenths.sd), (0.1, 0.0), "no rounding where nothing varies");
         assert_eq!(Summary::of([]), None);
     }
 }

@@ -49,11 +49,12 @@ impl Watch {
 
     /// For each invariant its name, the situation it guards against, and whether that could have arisen.
     pub fn sometimes(&self) -> Vec<(&'static str, &'static str, bool)> {
-        let sometimes = |invariant: &Box<dyn Invariant>| {
+        let mut sometimes = Vec::new();
+        for invariant in &self.invariants {
             let (situation, arose) = invariant.sometimes();
-            (invariant.name(), situation, arose)
-        };
-        self.invariants.iter().map(sometimes).collect()
+            sometimes.push((invariant.name(), situation, arose));
+        }
+        sometimes
     }
 }
 

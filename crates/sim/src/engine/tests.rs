@@ -1,1 +1,234 @@
+use std::convert::Infallible;
 
+use bellwether_proto::wire::{DecodeError, Reader, Sink, Wire};
+
+use super::*;
+use crate::{
+    network::place,
+    scenario::{self, Delay, DelayLaw, Loss, Per, Placement, Routing},
+};
+
+/// Does what it is told: a message is a number, heard and remembered with the local time.
+#[derive(Clone, Debug)]
+struct Parrot {
+    me: Peer,
+    timers: Vec<Time>,
+    heard: Vec<(Time, Heard)>,
+    saved: Option<u32>,
+    say: Vec<(NodeId, u32)>,
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Heard {
+    Number(u64, u32),
+    Bell,
+    Goodbye,
+}
+
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
+struct Number(u32);
+
+impl Wire for Number {
+    fn encode(&self, sink: &mut impl Sink) {
+        sink.u32(self.0);
+    }
+
+    fn decode(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
+        Ok(Self(reader.u32("number")?))
+    }
+}
+
+impl Machine for Parrot {
+    type Message = Number;
+    type Timer = ();
+    type Feed = Infallible;
+    type Command = Infallible;
+    type Durable = u32;
+    type Event = Infallible;
+
+    fn handle(
+        &mut self,
+        now: Time,
+        input: InputOf<'_, Self>,
+        out: &mut OutboxOf<Self>,
+    ) -> Result<(), Rejected> {
+        match input {
+            Input::Start => {
+                out.persist(self.saved.unwrap_or(0) + 1);
+                self.say.drain(..).for_each(|(to, number)| out.send(to, Number(number)));
+            }
+            Input::Message { message: Number(13), .. } => return Err(Rejected::NotRunning),
+            Input::Message { from, message, .. } => {
+                self.heard.push((now, Heard::Number(from.id.get(), message.0)));
+            }
+            Input::Timeout => {
+                self.timers.retain(|&at| at > now);
+                self.heard.push((now, Heard::Bell));
+            }
+            Input::Leave => {
+                self.heard.push((now, Heard::Goodbye));
+                self.timers = vec![now + Duration::from_millis(1)];
+            }
+            Input::Feed(never) | Input::Command(never) => match never {},
+        }
+        Ok(())
+    }
+
+    fn deadline(&self) -> Option<(Time, ())> {
+        self.timers.iter().min().map(|&at| (at, ()))
+    }
+}
+
+/// Keeps what the machines heard after they are gone.
+#[derive(Default)]
+struct Diary(BTreeMap<NodeId, Vec<(Time, Heard)>>);
+
+impl Observer<Parrot> for Diary {
+    fn handled(&mut self, _now: Time, node: NodeId, machine: &Parrot) {
+        self.0.insert(node, machine.heard.clone());
+    }
+}
+
+fn parrots(
+    nodes: u32,
+    timers: &'static [(u64, u64)],
+    say: &'static [(u64, u64, u32)],
+) -> Sim<Parrot, Diary> {
+    let network = scenario::Network {
+        nodes,
+        start_spread: Duration::ZERO,
+        placement: Placement::Mesh,
+        delay: Delay { law: DelayLaw::Fixed(Duration::from_millis(10)), per: Per::Hop },
+        loss: Loss::None,
+        routing: Routing::Hops,
+    };
+    let placed = place(&Placement::Mesh, nodes, &mut Seed::new(1).rng()).unwrap();
+    let network = Network::new(&network, placed, nodes, Seed::new(2).rng());
+    let build = move |me: Peer, _, saved| Parrot {
+        me,
+        timers: timers.iter().filter(|t| t.0 == me.id.get()).map(|t| ms(t.1)).collect(),
+        heard: Vec::new(),
+        saved,
+        say: say
+            .iter()
+            .filter(|&&(from, ..)| from == me.id.get() && me.boot == Boot::new(1))
+            .map(|&(_, to, number)| (NodeId::new(to), number))
+            .collect(),
+    };
+    Sim::new(network, nodes, Seed::new(3), Box::new(build), Diary::default())
+}
+
+fn ms(millis: u64) -> Time {
+    Time::from_micros(millis * 1_000)
+}
+
+fn heard(sim: &Sim<Parrot, Diary>, node: u64) -> Vec<(Time, Heard)> {
+    sim.observer().0.get(&NodeId::new(node)).cloned().unwrap_or_default()
+}
+
+#[test]
+fn at_one_instant_deliveries_come_before_timers() {
+    let mut sim = parrots(2, &[(1, 10)], &[(0, 1, 7), (0, 1, 8)]);
+    sim.start_all(&[1, 0], State::Lost);
+    sim.advance(ms(11));
+    let expected =
+        [(ms(10), Heard::Number(0, 7)), (ms(10), Heard::Number(0, 8)), (ms(10), Heard::Bell)];
+    assert_eq!(heard(&sim, 1), expected);
+    assert_eq!(sim.counters().messages, 2);
+    assert_eq!(sim.counters().bytes, 2 * (wire::HEADER_LEN as u64 + 4));
+}
+
+#[test]
+fn advance_handles_what_comes_before_and_not_what_comes_at() {
+    let mut sim = parrots(2, &[(1, 10)], &[(0, 1, 7)]);
+    sim.start_all(&[0, 1], State::Lost);
+    sim.advance(ms(10));
+    assert_eq!((sim.now(), heard(&sim, 1).len()), (ms(10), 0));
+    sim.crash(1);
+    sim.advance(ms(20));
+    assert_eq!(heard(&sim, 1), [], "the crash at 10 ms came first");
+    assert_eq!(sim.counters().undeliverable, 1);
+}
+
+#[test]
+fn a_new_life_has_a_larger_boot_number_and_its_disk_unless_lost() {
+    let mut sim = parrots(1, &[], &[]);
+    for (state, boot, saved) in [
+        (State::Lost, 1, None),
+        (State::Kept, 2, Some(1)),
+        (State::Kept, 3, Some(2)),
+        (State::Lost, 4, None),
+    ] {
+        sim.start(0, state);
+        let parrot = sim.machine(0).unwrap();
+        assert_eq!((parrot.me.boot, parrot.saved), (Boot::new(boot), saved));
+        sim.start(0, State::Lost);
+        assert_eq!(sim.machine(0).unwrap().me.boot, Boot::new(boot), "it is running already");
+        sim.crash(0);
+        assert_eq!(sim.status(0), Status::Down);
+    }
+}
+
+#[test]
+fn a_frozen_node_reads_its_mail_before_its_clock_and_keeps_the_oldest() {
+    let mut sim = parrots(2, &[(1, 15)], &[(0, 1, 1), (0, 1, 2), (0, 1, 3)]);
+    sim.start_all(&[0, 1], State::Lost);
+    sim.advance(ms(5));
+    sim.pause(1, 2);
+    sim.advance(ms(40));
+    assert_eq!(heard(&sim, 1), []);
+    sim.resume(1);
+    sim.advance(ms(41));
+    let expected =
+        [(ms(40), Heard::Number(0, 1)), (ms(40), Heard::Number(0, 2)), (ms(40), Heard::Bell)];
+    assert_eq!(heard(&sim, 1), expected);
+    assert_eq!(sim.counters().undeliverable, 1, "the third found the buffer full");
+}
+
+#[test]
+fn one_who_leaves_is_driven_until_it_wants_nothing_more() {
+    let mut sim = parrots(1, &[(0, 100)], &[]);
+    sim.start(0, State::Lost);
+    sim.advance(ms(5));
+    sim.leave(0);
+    assert_eq!(sim.status(0), Status::Leaving);
+    sim.advance(ms(50));
+    assert_eq!(sim.status(0), Status::Left);
+    assert_eq!(heard(&sim, 0), [(ms(5), Heard::Goodbye), (ms(6), Heard::Bell)]);
+}
+
+#[test]
+fn a_fast_clock_wakes_its_node_early_in_true_time() {
+    let mut sim = parrots(2, &[(0, 1_000), (1, 1_000)], &[]);
+    sim.start_all(&[0, 1], State::Lost);
+    sim.drift(0, 100_000);
+    sim.advance(ms(910));
+    assert_eq!(heard(&sim, 0).len(), 1, "rang at 909.1 ms");
+    assert!(heard(&sim, 0)[0].0 >= ms(1_000), "and thought it was a second");
+    assert_eq!(heard(&sim, 1), []);
+    sim.drift(1, -100_000);
+    sim.advance(ms(1_009));
+    assert_eq!(heard(&sim, 1), [], "slow since 910 ms");
+    sim.advance(ms(1_011));
+    assert_eq!(heard(&sim, 1).len(), 1);
+}
+
+#[test]
+fn what_a_machine_refuses_is_counted_by_reason() {
+    let mut sim = parrots(2, &[], &[(0, 1, 13), (0, 1, 14), (0, 9, 15)]);
+    sim.start_all(&[0, 1], State::Lost);
+    sim.advance(ms(11));
+    assert_eq!(sim.rejections(), &BTreeMap::from([("not-running", 1)]));
+    assert_eq!(heard(&sim, 1), [(ms(10), Heard::Number(0, 14))]);
+    assert_eq!(sim.counters().undeliverable, 1, "there is no node 9");
+}
+
+#[test]
+fn a_partition_stops_what_is_in_flight() {
+    let mut sim = parrots(2, &[], &[(0, 1, 7)]);
+    sim.start_all(&[0, 1], State::Lost);
+    sim.advance(ms(5));
+    sim.change_network(|network| network.partition(vec![0, 1]));
+    sim.advance(ms(20));
+    assert_eq!(heard(&sim, 1), []);
+}

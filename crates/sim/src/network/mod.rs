@@ -235,12 +235,12 @@ impl Network {
         match self.placed.neighbours.take() {
             None => {
                 for to in (0..self.up.len() as u32).filter(|&to| to != from) {
-                    self.to_one_of_many(from, to, lost, arrivals, &mut travel);
+                    self.reach_one_of_many(from, to, lost, arrivals, &mut travel);
                 }
             }
             Some(neighbours) => {
                 for &to in &neighbours[from as usize] {
-                    self.to_one_of_many(from, to, lost, arrivals, &mut travel);
+                    self.reach_one_of_many(from, to, lost, arrivals, &mut travel);
                 }
                 self.placed.neighbours = Some(neighbours);
             }
@@ -311,7 +311,7 @@ impl Network {
         component
     }
 
-    fn to_one_of_many(
+    fn reach_one_of_many(
         &mut self,
         from: u32,
         to: u32,

@@ -1,0 +1,3 @@
+//! Closed forms from the papers, corrected where they were wrong.
+
+pub mod announce;
