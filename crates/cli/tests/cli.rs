@@ -1,0 +1,187 @@
+//! The command as people and scripts meet it: what it prints, where, and with which exit code.
+
+use std::{
+    path::PathBuf,
+    process::{Command, Output, Stdio},
+};
+
+use serde_json::Value;
+
+fn bellwether(args: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_bellwether"))
+        .args(args)
+        .output()
+        .expect("the binary under test runs")
+}
+
+fn scenario(name: &str) -> String {
+    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..");
+    root.join("scenarios").join(name).display().to_string()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).expect("output is UTF-8")
+}
+
+fn json(bytes: &[u8]) -> Value {
+    serde_json::from_slice(bytes).unwrap_or_else(|error| panic!("{error}: {}", text(bytes)))
+}
+
+#[test]
+fn a_run_prints_a_table_with_its_trace() {
+    let output = bellwether(&["sim", &scenario("announce-failover.toml"), "--seed", "1"]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let table = text(&output.stdout);
+    for expected in ["20 nodes", "leadership_delay", "leader_changes", "hop_bytes", "(seed 1)"] {
+        assert!(table.contains(expected), "{expected} is missing in\n{table}");
+    }
+    assert_eq!(text(&output.stderr), "");
+}
+
+#[test]
+fn a_hundred_runs_in_json_are_the_same_twice_and_on_any_number_of_threads() {
+    let file = scenario("announce-delay.toml");
+    let run = |threads| {
+        let output = bellwether(&["sim", &file, "--runs", "100", "--json", "--threads", threads]);
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+        text(&output.stdout)
+    };
+    let first = run("1");
+    assert_eq!(first, run("2"));
+    let report = json(first.as_bytes());
+    assert_eq!(report["runs"], 100);
+    assert_eq!(report["seed"], 1);
+    assert_eq!(report["trace_hashes"].as_array().unwrap().len(), 100);
+    let delay = &report["metrics"]["leadership_delay"];
+    assert_eq!((&delay["unit"], &delay["count"]), (&"s".into(), &100.into()));
+    for statistic in ["mean", "sd", "p50", "p95", "p99"] {
+        assert!(delay[statistic].as_f64().unwrap() > 0.0, "{statistic}");
+    }
+    assert_eq!(report["digest"].as_str().unwrap().len(), 16);
+}
+
+#[test]
+fn a_wrong_scenario_is_an_error_with_its_place_for_people_and_programs() {
+    let file = scenario("announce-delay.toml");
+    let wrong = ["sim", &file, "--set", "network.loss.rate=1.5"];
+    let output = bellwether(&wrong);
+    assert_eq!(output.status.code(), Some(2));
+    assert_eq!(text(&output.stdout), "");
+    assert_eq!(
+        text(&output.stderr),
+        "error: --set network.loss.rate=1.5: network.loss.rate = 1.5 is not a probability\n  \
+         allowed: a number from 0 to 1\n"
+    );
+    let output = bellwether(&[&wrong[..], &["--json"]].concat());
+    assert_eq!(output.status.code(), Some(2));
+    let error = &json(&output.stderr)["error"];
+    assert_eq!(error["field"], "network.loss.rate");
+    assert_eq!(error["found"], "1.5");
+    assert_eq!(error["place"]["set"], "network.loss.rate=1.5");
+
+    let output = bellwether(&["sim", "no/such/file.toml"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).contains("no/such/file.toml: there is no such file"));
+}
+
+#[test]
+fn a_field_too_sparse_to_connect_is_an_error_with_advice() {
+    let file = scenario("ping-field.toml");
+    let output = bellwether(&["sim", &file, "--set", "network.placement.side=900.0"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).contains("raise network.placement.range"), "{output:?}");
+}
+
+#[test]
+fn a_trace_is_written_once_and_names_what_it_is_of() {
+    let folder = tempfile::tempdir().unwrap();
+    let trace = folder.path().join("run.jsonl").display().to_string();
+    let file = scenario("announce-failover.toml");
+    let args = ["sim", &file, "--seed", "3", "--trace", &trace, "--json"];
+    let output = bellwether(&args);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let lines = std::fs::read_to_string(&trace).unwrap();
+    let lines: Vec<Value> = lines.lines().map(|line| json(line.as_bytes())).collect();
+    assert_eq!(lines[0]["seed"], 3);
+    let report = json(&output.stdout);
+    assert_eq!(lines[0]["digest"], report["digest"]);
+    let last = lines.last().unwrap();
+    assert_eq!(last["trace_hash"], report["trace_hashes"][0]);
+    let steps = &lines[1..lines.len() - 1];
+    assert!(steps.is_sorted_by_key(|step| step["us"].as_u64()));
+    for what in ["boot", "start", "deliver", "timeout", "multicast", "persist", "wait", "stop"] {
+        assert!(steps.iter().any(|step| step["what"] == what), "no {what}");
+    }
+
+    let before = std::fs::read(&trace).unwrap();
+    let again = bellwether(&args);
+    assert_eq!(again.status.code(), Some(2));
+    assert!(text(&again.stderr).contains("exists already"), "{}", text(&again.stderr));
+    assert_eq!(std::fs::read(&trace).unwrap(), before, "nothing was lost");
+}
+
+#[test]
+fn a_replay_tells_a_run_step_by_step() {
+    let file = scenario("announce-failover.toml");
+    let output = bellwether(&["sim", &file, "--replay", "3"]);
+    assert_eq!(output.status.code(), Some(0));
+    let told = text(&output.stdout);
+    assert!(told.contains("n19 multicast Announce"), "{}", &told[..500]);
+    let trace = told.lines().last().unwrap().strip_prefix("trace ").unwrap();
+    let report = bellwether(&["sim", &file, "--seed", "3", "--json"]);
+    assert_eq!(json(&report.stdout)["trace_hashes"][0], trace);
+}
+
+#[test]
+fn conformance_is_reported_and_its_failures_replay() {
+    let args = ["conform", "--mode", "le-s", "--case", "crash", "--seeds", "20"];
+    let output = bellwether(&args);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stdout));
+    assert!(text(&output.stdout).contains("0 of 20"));
+
+    let published = ["conform", "--mode", "le-s-as-published", "--case", "elect"];
+    let output = bellwether(&[&published[..], &["--seeds", "20", "--json"]].concat());
+    assert_eq!(output.status.code(), Some(0), "it fails, as it is known to");
+    let report = json(&output.stdout);
+    let failure = &report["modes"][0]["cases"][0]["failures"][0];
+    assert_eq!(failure["invariant"], "settles");
+    let seed = failure["seed"].to_string();
+    let replay = bellwether(&[&published[..], &["--replay", &seed]].concat());
+    assert_eq!(replay.status.code(), Some(1), "a broken promise is a no");
+    assert!(text(&replay.stderr).contains("violated: settles no agreement"));
+
+    for (args, message) in [
+        (&["conform", "--mode", "le-x"][..], "no mode \"le-x\"; there are le-a, le-s"),
+        (&["conform", "--case", "crsh"], "no case \"crsh\"; there are elect, crash"),
+        (&["conform", "--replay", "3"], "name one --mode and one --case"),
+    ] {
+        let output = bellwether(args);
+        assert_eq!(output.status.code(), Some(2), "{args:?}");
+        assert!(text(&output.stderr).contains(message), "{}", text(&output.stderr));
+    }
+}
+
+#[test]
+fn wrong_usage_is_exit_code_two_and_a_closed_pipe_is_quiet() {
+    let file = scenario("announce-delay.toml");
+    for args in [
+        &[][..],
+        &["simulate"],
+        &["sim"],
+        &["sim", &file, "--runs", "0"],
+        &["sim", &file, "--runs", "2", "--trace", "x"],
+        &["sim", &file, "--seed", "-1"],
+        &["sim", &file, "--frobnicate"],
+    ] {
+        assert_eq!(bellwether(args).status.code(), Some(2), "{args:?}");
+    }
+    let mut child = Command::new(env!("CARGO_BIN_EXE_bellwether"))
+        .args(["sim", &scenario("announce-chaos.toml"), "--replay", "1"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(child.stdout.take());
+    let output = child.wait_with_output().unwrap();
+    assert_eq!((output.status.code(), text(&output.stderr)), (Some(0), String::new()));
+}
