@@ -9,6 +9,7 @@
 )]
 
 mod conform;
+mod lab;
 mod output;
 mod sim;
 
@@ -30,6 +31,8 @@ struct Cli {
 enum Command {
     /// Simulate a scenario: a network, a protocol and what goes wrong
     Sim(sim::Args),
+    /// Run the papers' experiments and judge their claims
+    Lab(lab::Args),
     /// Try election modes against the conformance suite, over many seeds
     Conform(conform::Args),
 }
@@ -40,6 +43,10 @@ fn main() -> ExitCode {
         Command::Sim(args) => {
             let json = args.json;
             (sim::run(args), json)
+        }
+        Command::Lab(args) => {
+            let json = args.json();
+            (lab::run(args), json)
         }
         Command::Conform(args) => {
             let json = args.json;

@@ -6,6 +6,7 @@ use std::{
     time::Duration,
 };
 
+use bellwether_lab::{runner::LabError, store::StoreError};
 use bellwether_sim::{
     log::Entry,
     network::Disconnected,
@@ -70,6 +71,18 @@ impl std::fmt::Display for Failure {
 impl From<ScenarioError> for Failure {
     fn from(error: ScenarioError) -> Self {
         Self::Scenario(error)
+    }
+}
+
+impl From<LabError> for Failure {
+    fn from(error: LabError) -> Self {
+        Self::Other(error.to_string())
+    }
+}
+
+impl From<StoreError> for Failure {
+    fn from(error: StoreError) -> Self {
+        Self::Other(error.to_string())
     }
 }
 

@@ -1,5 +1,15 @@
-//! The lab: what the papers' analysis says, beside what the simulator measures.
+//! The lab: the papers' experiments as sweeps of scenarios, their claims with verdicts, their figures.
 //!
-//! [`analysis`] holds closed forms; experiments that compare them with runs will stand beside it.
+//! An [`Experiment`](experiment::Experiment) is data: cells (scenarios with overrides and a number of runs),
+//! claims, figures. [`runner`] runs what is not in the [`store`] yet; [`report`] writes one page about all of
+//! it. [`analysis`] holds the closed forms that measurements are compared with.
 
 pub mod analysis;
+pub mod claim;
+pub mod experiment;
+pub mod experiments;
+pub mod figure;
+pub mod report;
+pub mod runner;
+pub mod store;
+pub mod table;

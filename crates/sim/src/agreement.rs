@@ -26,6 +26,9 @@ pub struct Agreement {
     /// The agreed leader of the whole network, where there is one component.
     last_leader: Option<NodeId>,
     changes: u32,
+    /// When the components last changed, and when all agreed again.
+    disturbed: Time,
+    recovered: Option<Time>,
 }
 
 /// The spell that is running, and those that are over.
@@ -68,6 +71,8 @@ impl Agreement {
             },
             last_leader: None,
             changes: 0,
+            disturbed: Time::ZERO,
+            recovered: None,
         }
     }
 
@@ -93,7 +98,12 @@ impl Agreement {
 
     /// Who can talk to whom has changed.
     pub fn topology(&mut self, now: Time, component: Vec<Option<u32>>) {
+        if self.component == component {
+            return;
+        }
         self.component = component;
+        self.disturbed = now;
+        self.recovered = None;
         self.sizes.clear();
         self.votes.clear();
         self.leading = 0;
@@ -149,9 +159,24 @@ impl Agreement {
         self.spell.first_agreed
     }
 
+    /// The leader last agreed on by all, in one component.
+    pub fn leader(&self) -> Option<NodeId> {
+        self.last_leader
+    }
+
     /// How many spells without agreement ended in one, and how long they were in all.
     pub fn ended(&self) -> (u32, Duration) {
         (self.spell.ended, self.spell.ended_time)
+    }
+
+    /// From the last change of the components to the first agreement after it.
+    pub fn recovery(&self) -> Option<Duration> {
+        self.recovered.map(|recovered| recovered.since(self.disturbed))
+    }
+
+    /// Live nodes that name themselves now.
+    pub fn leading(&self) -> u32 {
+        self.leading
     }
 
     /// Total time of agreement.
@@ -200,6 +225,9 @@ impl Agreement {
     fn note(&mut self, now: Time) {
         let agreed = self.is_agreed();
         self.spell.note(now, agreed);
+        if agreed {
+            self.recovered.get_or_insert(now);
+        }
         if agreed && self.sizes.len() == 1 {
             let leader = self.votes.keys().next().and_then(|&(_, leader)| leader);
             self.changes += u32::from(self.last_leader.is_some() && self.last_leader != leader);

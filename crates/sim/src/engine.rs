@@ -319,6 +319,9 @@ impl<M: Machine, O: Observer<M>> Sim<M, O> {
     pub fn leave(&mut self, node: u32) {
         if self.status(node) == Status::Up {
             self.nodes[node as usize].status = Status::Leaving;
+            // It may say goodbye for a while, but from now on nobody waits for it.
+            self.network.set_up(node, false);
+            self.observer.topology(self.now, &self.network);
             self.input(node, Tag::Leave, Input::Leave);
         }
     }

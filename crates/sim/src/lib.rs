@@ -36,13 +36,14 @@
 //! | [`engine`] | the event loop: the host of the machines |
 //! | [`network`] | how messages travel |
 //! | [`schedule`] | faults, carried out |
-//! | [`watch`], [`agreement`], [`invariant`], [`metric`] | what is watched and measured |
+//! | [`watch`], [`agreement`], [`announcing`], [`invariant`], [`metric`] | what is watched and measured |
 //! | [`conformance`] | the suite every election passes |
 //! | [`queue`], [`trace`], [`log`] | the event queue, the trace hash, the event log |
 
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
 pub mod agreement;
+pub mod announcing;
 mod clock;
 pub mod conformance;
 pub mod engine;

@@ -19,6 +19,27 @@ pub enum Metric {
     LeaderChanges,
     /// Most live nodes at one instant that named themselves.
     LeadersAtOnce,
+    /// From the last change of who can talk to whom (a crash, leave, join, cut or healing) to the first
+    /// agreement after it.
+    RecoveryTime,
+    /// Share of runs that ended with nobody naming itself: 0 or 1 in one run.
+    LeaderlessAtEnd,
+    /// When the announcement was sent by which the last live node heard of the leader.
+    TMax,
+    /// Announcements sent.
+    NumMsgs,
+    /// Which announcement of the leader's it was by which the last live node heard of it, from 1.
+    Rounds,
+    /// Which announcement of the leader's a node heard first, on average.
+    AvgRounds,
+    /// Nodes that announced at all.
+    FirstRoundMsgs,
+    /// When the first announcement was sent.
+    TFirst,
+    /// When the last node that announced at all did so for the first time.
+    TLastFirst,
+    /// When the last announcement was sent.
+    TLast,
     /// Pings answered.
     Acked,
     /// Pings unanswered when they were checked.
@@ -67,6 +88,16 @@ impl Metric {
             Self::InconsistentTime => "inconsistent_time",
             Self::LeaderChanges => "leader_changes",
             Self::LeadersAtOnce => "leaders_at_once",
+            Self::RecoveryTime => "recovery_time",
+            Self::LeaderlessAtEnd => "leaderless_at_end",
+            Self::TMax => "t_max",
+            Self::NumMsgs => "num_msgs",
+            Self::Rounds => "rounds",
+            Self::AvgRounds => "avg_rounds",
+            Self::FirstRoundMsgs => "first_round_msgs",
+            Self::TFirst => "t_first",
+            Self::TLastFirst => "t_last_first",
+            Self::TLast => "t_last",
             Self::Acked => "acked",
             Self::Missed => "missed",
             Self::Events => "events",
@@ -84,12 +115,23 @@ impl Metric {
     /// What it counts in.
     pub const fn unit(self) -> Unit {
         match self {
-            Self::LeadershipDelay | Self::ElectionTime | Self::InconsistentTime => Unit::Seconds,
-            Self::Agreement => Unit::Ratio,
+            Self::LeadershipDelay
+            | Self::ElectionTime
+            | Self::InconsistentTime
+            | Self::RecoveryTime
+            | Self::TMax
+            | Self::TFirst
+            | Self::TLastFirst
+            | Self::TLast => Unit::Seconds,
+            Self::Agreement | Self::LeaderlessAtEnd => Unit::Ratio,
             Self::Bytes | Self::HopBytes => Unit::Bytes,
             Self::Elections
             | Self::LeaderChanges
             | Self::LeadersAtOnce
+            | Self::NumMsgs
+            | Self::Rounds
+            | Self::AvgRounds
+            | Self::FirstRoundMsgs
             | Self::Acked
             | Self::Missed
             | Self::Events

@@ -1,7 +1,7 @@
 //! Runs of scenarios, one or many, and what they amount to.
 
 use bellwether_proto::{
-    Election, Machine, Seed, Time,
+    Duration, Election, Machine, Seed, Time,
     election::announce::Announce,
     membership::ping::{self, Ping},
 };
@@ -9,6 +9,7 @@ use rayon::prelude::*;
 use serde_json::{Map, Value, json};
 
 use crate::{
+    announcing::{Announcement, Announcing},
     engine::{Builder, Counters, Observer, Sim},
     invariant::Violation,
     log::Log,
@@ -81,18 +82,20 @@ pub fn run_logged(scenario: &Scenario, seed: u64, log: Log<'_>) -> Result<Outcom
     }
 }
 
-fn run_election<M: Election>(
+fn run_election<M: Election<Message: Announcement>>(
     scenario: &Scenario,
     seed: u64,
     log: Log<'_>,
     build: Builder<M>,
 ) -> Result<Outcome, Disconnected> {
     let watch = Watch::new(scenario.capacity(), scenario.until);
-    let mut sim = simulate(scenario, seed, build, (watch, log))?;
+    let announcing = Announcing::new(scenario.capacity(), scenario.until);
+    let mut sim = simulate(scenario, seed, build, ((watch, announcing), log))?;
     let end = sim.now();
-    sim.observer_mut().0.finish(end);
-    let watch = &sim.observer().0;
+    sim.observer_mut().0.0.finish(end);
+    let (watch, announcing) = &sim.observer().0;
     let agreement = watch.agreement();
+    let announced = announcing.summary(agreement.leader(), |node| sim.machine(node).is_some());
     let (ended, ended_time) = agreement.ended();
     let whole = end.as_secs_f64();
     let agreed = agreement.agreed_time().as_secs_f64();
@@ -107,6 +110,16 @@ fn run_election<M: Election>(
         ),
         (Metric::LeaderChanges, Some(f64::from(agreement.leader_changes()))),
         (Metric::LeadersAtOnce, Some(f64::from(agreement.most_leading()))),
+        (Metric::RecoveryTime, agreement.recovery().map(Duration::as_secs_f64)),
+        (Metric::LeaderlessAtEnd, Some(f64::from(u8::from(agreement.leading() == 0)))),
+        (Metric::TMax, announced.converged.map(|converged| converged.sent.as_secs_f64())),
+        (Metric::NumMsgs, Some(f64::from(announced.messages))),
+        (Metric::Rounds, announced.converged.map(|converged| f64::from(converged.rounds))),
+        (Metric::AvgRounds, announced.converged.map(|converged| converged.mean_rounds)),
+        (Metric::FirstRoundMsgs, Some(f64::from(announced.announcers))),
+        (Metric::TFirst, announced.first.map(Time::as_secs_f64)),
+        (Metric::TLastFirst, announced.last_first.map(Time::as_secs_f64)),
+        (Metric::TLast, announced.last.map(Time::as_secs_f64)),
     ];
     Ok(Outcome {
         violations: watch.violations().to_vec(),

@@ -128,6 +128,11 @@ impl Network {
         self.changed();
     }
 
+    /// Whether a node is up and staying.
+    pub fn is_up(&self, node: u32) -> bool {
+        self.up[node as usize]
+    }
+
     /// Stops everything between nodes of different sides. One entry per node.
     pub fn partition(&mut self, sides: Vec<u32>) {
         self.sides = sides;

@@ -64,6 +64,9 @@ pub enum Until {
     /// At the first instant at which all live nodes agree on their leader, or when the duration is
     /// over.
     Agreement,
+    /// At the first instant at which all live nodes have heard an announcement of the one among them
+    /// with the largest number, or when the duration is over.
+    Heard,
 }
 
 /// What the nodes run.

@@ -151,9 +151,13 @@ fn scenario(mut root: Section<'_>) -> Result<Scenario> {
     let protocol = protocol(&mut root, initial)?;
     let election = !matches!(protocol, Protocol::Ping(_));
     let until = root.or("until", Until::Duration, |field| {
-        let choices = [("duration", Until::Duration), ("agreement", Until::Agreement)];
+        let choices = [
+            ("duration", Until::Duration),
+            ("agreement", Until::Agreement),
+            ("heard", Until::Heard),
+        ];
         match field.choice(&choices)? {
-            Until::Agreement if !election => Err(field
+            Until::Agreement | Until::Heard if !election => Err(field
                 .error("never comes: nobody elects a leader here")
                 .with_allowed("until = \"duration\", or an [election]")),
             until => Ok(until),

@@ -1,0 +1,290 @@
+//! `bellwether lab`: the papers' experiments.
+
+use std::{
+    fs,
+    io::{self, Write},
+    path::{Path, PathBuf},
+    str::FromStr,
+};
+
+use bellwether_lab::{
+    claim::Claim,
+    experiment::{Experiment, Size},
+    experiments,
+    report::{self, Section},
+    runner::{self, Plan, Shard},
+    store::{Manifest, Store},
+};
+use comfy_table::{ContentArrangement, Table, presets};
+use serde_json::{Value, json};
+
+use crate::output::{Failure, about, on_threads, progress};
+
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(clap::Subcommand)]
+enum Command {
+    /// List the experiments
+    List {
+        /// Print JSON
+        #[arg(long)]
+        json: bool,
+    },
+    /// Run experiments, or what is left of them, and judge their claims
+    Run(Run),
+    /// Merge directories of results, such as those of several shards
+    Merge {
+        /// Where to put the results
+        #[arg(long, value_name = "DIR")]
+        out: PathBuf,
+        /// Where to take them from
+        #[arg(required = true, value_name = "DIR")]
+        from: Vec<PathBuf>,
+    },
+    /// Write one page with every claim and figure
+    Report {
+        /// Where the results are
+        #[arg(long, value_name = "DIR", default_value = FULL)]
+        out: PathBuf,
+        /// The page to write; by default report.html beside the results
+        #[arg(long, value_name = "FILE")]
+        html: Option<PathBuf>,
+        /// Also write the table of claims as claims.md and every figure as SVG into this directory
+        #[arg(long, value_name = "DIR")]
+        docs: Option<PathBuf>,
+    },
+}
+
+#[derive(clap::Args)]
+struct Run {
+    /// Which; `bellwether lab list` names them
+    #[arg(value_name = "ID", required_unless_present = "all")]
+    ids: Vec<String>,
+    /// All of them
+    #[arg(long, conflicts_with = "ids")]
+    all: bool,
+    /// Small but honest: the same claims with wider intervals
+    #[arg(long)]
+    quick: bool,
+    /// Print the claims as JSON
+    #[arg(long)]
+    json: bool,
+    /// Where to keep results; by default lab-out/quick or lab-out/full
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// The seed all seeds are derived from
+    #[arg(long, value_name = "S", default_value_t = 1)]
+    seed: u64,
+    /// Run only every n-th cell, from the i-th on; merge the shards afterwards
+    #[arg(long, value_name = "I/N")]
+    shard: Option<ShardArg>,
+    /// Threads to use; the results do not depend on it
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    threads: Option<u16>,
+}
+
+#[derive(Clone, Copy)]
+struct ShardArg(Shard);
+
+impl FromStr for ShardArg {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let parts = text.split_once('/').and_then(|(index, of)| {
+            Some(Shard { index: index.parse().ok()?, of: of.parse().ok()? })
+        });
+        match parts {
+            Some(shard) if (1..=shard.of).contains(&shard.index) => Ok(Self(shard)),
+            _ => Err("write i/n, such as 1/2 and 2/2".into()),
+        }
+    }
+}
+
+impl Args {
+    pub(crate) fn json(&self) -> bool {
+        match &self.command {
+            Command::List { json } => *json,
+            Command::Run(run) => run.json,
+            Command::Merge { .. } | Command::Report { .. } => false,
+        }
+    }
+}
+
+/// True if every claim has the verdict it is recorded with.
+pub(crate) fn run(args: Args) -> Result<bool, Failure> {
+    match args.command {
+        Command::List { json } => list(json),
+        Command::Run(run) => run_some(&run),
+        Command::Merge { out, from } => merge(&out, &from),
+        Command::Report { out, html, docs } => write_report(&out, html.as_deref(), docs.as_deref()),
+    }
+}
+
+fn list(json: bool) -> Result<bool, Failure> {
+    let mut out = io::stdout().lock();
+    let all = experiments::all();
+    if json {
+        let entry = |one: &Experiment| {
+            let cells = (one.cells)(Size::Full);
+            let runs: u64 = cells.iter().map(|cell| cell.runs).sum();
+            json!({
+                "id": one.id, "title": one.title, "source": one.source,
+                "cells": cells.len(), "runs": runs,
+            })
+        };
+        writeln!(out, "{}", Value::Array(all.iter().map(entry).collect()))?;
+        return Ok(true);
+    }
+    let mut table = Table::new();
+    table.load_preset(presets::NOTHING).set_header(["id", "cells", "runs", "what it shows"]);
+    for experiment in &all {
+        let cells = (experiment.cells)(Size::Full);
+        let runs: u64 = cells.iter().map(|cell| cell.runs).sum();
+        let (id, title) = (experiment.id.to_owned(), experiment.title.to_owned());
+        table.add_row([id, cells.len().to_string(), runs.to_string(), title]);
+    }
+    writeln!(out, "{table}")?;
+    Ok(true)
+}
+
+fn run_some(args: &Run) -> Result<bool, Failure> {
+    let chosen = chosen(&args.ids)?;
+    let size = if args.quick { Size::Quick } else { Size::Full };
+    let folder = args.out.clone().unwrap_or_else(|| if args.quick { QUICK } else { FULL }.into());
+    let store = Store::create(&folder, Manifest::new(size, args.seed))?;
+    let shard = args.shard.map_or(Shard::WHOLE, |ShardArg(shard)| shard);
+    let mut whole = Plan::default();
+    for experiment in &chosen {
+        let plan = runner::plan(experiment, &store, shard)?;
+        whole.cells += plan.cells;
+        whole.runs += plan.runs;
+        whole.done += plan.done;
+    }
+    if !args.json {
+        let Plan { cells, runs, done } = whole;
+        eprintln!("{cells} cells to run, {runs} runs; {done} cells are in {}", folder.display());
+    }
+    let bar = progress(whole.runs);
+    on_threads(args.threads.map(usize::from), || {
+        chosen.iter().try_for_each(|one| runner::run(one, &store, shard, || bar.inc(1)))
+    })??;
+    bar.finish_and_clear();
+    if shard != Shard::WHOLE {
+        eprintln!(
+            "shard {}/{} is complete; `bellwether lab merge` puts shards together",
+            shard.index, shard.of
+        );
+        return Ok(true);
+    }
+    let mut judged = Vec::new();
+    for experiment in &chosen {
+        judged.push((experiment.id, runner::claims(experiment, &store)?));
+    }
+    print_claims(&judged, args.json)?;
+    Ok(judged.iter().flat_map(|(_, claims)| claims).all(Claim::as_recorded))
+}
+
+fn chosen(ids: &[String]) -> Result<Vec<Experiment>, Failure> {
+    let all = experiments::all();
+    if let Some(unknown) = ids.iter().find(|id| all.iter().all(|one| one.id != **id)) {
+        let known: Vec<&str> = all.iter().map(|one| one.id).collect();
+        let known = known.join(", ");
+        return Err(Failure::Other(format!("no experiment {unknown:?}; there are {known}")));
+    }
+    let wanted = |one: &Experiment| ids.is_empty() || ids.iter().any(|id| id == one.id);
+    Ok(all.into_iter().filter(wanted).collect())
+}
+
+fn print_claims(judged: &[(&str, Vec<Claim>)], json: bool) -> Result<(), Failure> {
+    let mut out = io::stdout().lock();
+    let claims = || judged.iter().flat_map(|(id, claims)| claims.iter().map(move |c| (*id, c)));
+    if json {
+        let claim = |(id, claim): (&str, &Claim)| {
+            json!({
+                "experiment": id,
+                "claim": claim.sentence,
+                "published": claim.published,
+                "measured": claim.measured,
+                "verdict": claim.verdict.name(),
+                "recorded": claim.recorded.name(),
+                "reason": claim.reason,
+            })
+        };
+        let all: Vec<Value> = claims().map(claim).collect();
+        writeln!(out, "{}", json!({ "claims": all }))?;
+        return Ok(());
+    }
+    let mut table = Table::new();
+    table.load_preset(presets::NOTHING).set_content_arrangement(ContentArrangement::Dynamic);
+    if table.width().is_none() {
+        table.set_width(160);
+    }
+    table.set_header(["experiment", "claim", "published", "measured", "verdict"]);
+    for (id, claim) in claims() {
+        let verdict = if claim.as_recorded() {
+            claim.verdict.to_string()
+        } else {
+            format!("{} (on record: {})", claim.verdict, claim.recorded)
+        };
+        table.add_row([id, &claim.sentence, &claim.published, &claim.measured, &verdict]);
+    }
+    writeln!(out, "{table}")?;
+    let surprises = claims().filter(|(_, claim)| !claim.as_recorded()).count();
+    writeln!(out, "{} claims, {surprises} not as recorded", claims().count())?;
+    Ok(())
+}
+
+fn merge(out: &Path, from: &[PathBuf]) -> Result<bool, Failure> {
+    let stores: Vec<Store> =
+        from.iter().map(|folder| Store::open(folder)).collect::<Result<_, _>>()?;
+    let store = Store::create(out, stores[0].manifest().clone())?;
+    let all = experiments::all();
+    let mut added = 0;
+    for other in &stores {
+        added += store.merge(other, &all)?;
+    }
+    eprintln!("{added} cells added to {}", out.display());
+    Ok(true)
+}
+
+/// Everything that is complete, drawn; what is not is named.
+fn write_report(folder: &Path, html: Option<&Path>, docs: Option<&Path>) -> Result<bool, Failure> {
+    let store = Store::open(folder)?;
+    let all = experiments::all();
+    let mut sections = Vec::new();
+    for experiment in &all {
+        match runner::results(experiment, &store) {
+            Ok(table) => sections.push(Section {
+                experiment,
+                claims: (experiment.claims)(&table),
+                figures: (experiment.figures)(&table),
+            }),
+            Err(runner::LabError::Incomplete { .. }) => {
+                eprintln!("{} is not complete and left out", experiment.id);
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
+    let page = html.map_or_else(|| folder.join("report.html"), Path::to_path_buf);
+    fs::write(&page, report::html(store.manifest(), &sections)).map_err(about(&page))?;
+    eprintln!("wrote {}", page.display());
+    if let Some(docs) = docs {
+        fs::create_dir_all(docs).map_err(about(docs))?;
+        let claims = docs.join("claims.md");
+        fs::write(&claims, report::markdown(store.manifest(), &sections))
+            .map_err(about(&claims))?;
+        for figure in sections.iter().flat_map(|section| &section.figures) {
+            let path = docs.join(format!("{}.svg", figure.name));
+            fs::write(&path, figure.svg()).map_err(about(&path))?;
+        }
+        eprintln!("wrote {} and the figures beside it", claims.display());
+    }
+    Ok(sections.iter().flat_map(|section| &section.claims).all(Claim::as_recorded))
+}
+
+const FULL: &str = "lab-out/full";
+const QUICK: &str = "lab-out/quick";

@@ -1,0 +1,182 @@
+//! Running experiments: only what is not there yet, cell by cell, seeds in parallel.
+
+use std::collections::BTreeMap;
+
+use bellwether_sim::{network::Disconnected, run::run_many, scenario::ScenarioError};
+
+use crate::{
+    claim::Claim,
+    experiment::{Cell, Experiment, Measured, Size},
+    store::{Store, StoreError, Stored},
+    table::Table,
+};
+
+/// Why an experiment could not be run.
+#[derive(Debug, thiserror::Error)]
+pub enum LabError {
+    /// Its results could not be kept.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// It is wrong itself.
+    #[error("{experiment}: {error}")]
+    Scenario {
+        /// Which.
+        experiment: &'static str,
+        /// What is wrong.
+        error: ScenarioError,
+    },
+    /// A placement could not be drawn.
+    #[error("{experiment}: {error}")]
+    Placement {
+        /// Which.
+        experiment: &'static str,
+        /// What is wrong.
+        error: Disconnected,
+    },
+    /// Some cells are missing, so that nothing can be said about its claims.
+    #[error("{experiment}: {missing} of {cells} cells are missing; run it first")]
+    Incomplete {
+        /// Which.
+        experiment: &'static str,
+        /// How many are missing.
+        missing: usize,
+        /// How many there should be.
+        cells: usize,
+    },
+}
+
+/// Which share of the cells to run: one of `of`, counted from 1.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Shard {
+    /// Which.
+    pub index: usize,
+    /// Of how many.
+    pub of: usize,
+}
+
+impl Shard {
+    /// All cells.
+    pub const WHOLE: Self = Self { index: 1, of: 1 };
+}
+
+/// What running will take: cells to run and their runs, and cells already there.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub struct Plan {
+    /// Cells to run.
+    pub cells: usize,
+    /// Their runs.
+    pub runs: u64,
+    /// Cells that are there.
+    pub done: usize,
+}
+
+/// The cells of an experiment with what is stored of each; a cell that was changed since counts as absent.
+fn survey(
+    experiment: &Experiment,
+    store: &Store,
+) -> Result<Vec<(Cell, String, Option<Stored>)>, LabError> {
+    let manifest = store.manifest();
+    let size = manifest.size().unwrap_or(Size::Full);
+    let mut stored = store.load(experiment.id)?;
+    let mut cells = Vec::new();
+    for cell in (experiment.cells)(size) {
+        let scenario = cell.scenario();
+        let scenario =
+            scenario.map_err(|error| LabError::Scenario { experiment: experiment.id, error })?;
+        let seed = cell.seed(experiment.id, manifest.seed);
+        let digest = format!("{}-{}-{seed}", scenario.digest(), cell.runs);
+        let there = stored.remove(&cell.name).filter(|stored| stored.digest == digest);
+        cells.push((cell, digest, there));
+    }
+    Ok(cells)
+}
+
+/// What is left to do of an experiment.
+///
+/// # Errors
+///
+/// [`LabError`].
+pub fn plan(experiment: &Experiment, store: &Store, shard: Shard) -> Result<Plan, LabError> {
+    let mut plan = Plan::default();
+    for (index, (cell, _, there)) in survey(experiment, store)?.into_iter().enumerate() {
+        if there.is_some() {
+            plan.done += 1;
+        } else if index % shard.of == shard.index - 1 {
+            plan.cells += 1;
+            plan.runs += cell.runs;
+        }
+    }
+    Ok(plan)
+}
+
+/// Runs what is left to do of an experiment; `finished` is called after each run.
+///
+/// # Errors
+///
+/// [`LabError`]; cells finished before are kept.
+pub fn run(
+    experiment: &Experiment,
+    store: &Store,
+    shard: Shard,
+    finished: impl Fn() + Sync,
+) -> Result<(), LabError> {
+    let mut complete = BTreeMap::new();
+    let mut rest = Vec::new();
+    for (index, (cell, digest, there)) in survey(experiment, store)?.into_iter().enumerate() {
+        match there {
+            Some(stored) => {
+                complete.insert(cell.name, stored);
+            }
+            None if index % shard.of == shard.index - 1 => rest.push((cell, digest)),
+            None => {}
+        }
+    }
+    if rest.is_empty() {
+        return Ok(());
+    }
+    // Clears away what was cut short or belongs to an older form of the experiment.
+    store.rewrite(experiment, &complete)?;
+    for (cell, digest) in rest {
+        let scenario = cell.scenario();
+        let scenario =
+            scenario.map_err(|error| LabError::Scenario { experiment: experiment.id, error })?;
+        let seed = cell.seed(experiment.id, store.manifest().seed);
+        let report = run_many(&scenario, seed, cell.runs, &finished)
+            .map_err(|error| LabError::Placement { experiment: experiment.id, error })?;
+        let measured = report.metrics().into_iter().map(|(metric, summary)| Measured {
+            metric: metric.name().into(),
+            unit: metric.unit().to_string(),
+            summary,
+        });
+        let stored = Stored { digest, measured: measured.collect() };
+        store.append(experiment.id, &cell.name, &stored)?;
+        complete.insert(cell.name, stored);
+    }
+    Ok(store.rewrite(experiment, &complete)?)
+}
+
+/// The results of an experiment that has been run completely.
+///
+/// # Errors
+///
+/// [`LabError::Incomplete`] if it has not.
+pub fn results(experiment: &Experiment, store: &Store) -> Result<Table, LabError> {
+    let cells = survey(experiment, store)?;
+    let missing = cells.iter().filter(|(.., there)| there.is_none()).count();
+    if missing > 0 {
+        let cells = cells.len();
+        return Err(LabError::Incomplete { experiment: experiment.id, missing, cells });
+    }
+    let size = store.manifest().size().unwrap_or(Size::Full);
+    let there = cells.into_iter().filter_map(|(cell, _, there)| Some((cell.name, there?.measured)));
+    Ok(Table::new(size, there.collect()))
+}
+
+/// The claims of an experiment that has been run completely.
+///
+/// # Errors
+///
+/// [`LabError::Incomplete`] if it has not.
+pub fn claims(experiment: &Experiment, store: &Store) -> Result<Vec<Claim>, LabError> {
+    Ok((experiment.claims)(&results(experiment, store)?))
+}
