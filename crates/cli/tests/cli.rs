@@ -185,3 +185,89 @@ fn wrong_usage_is_exit_code_two_and_a_closed_pipe_is_quiet() {
     let output = child.wait_with_output().unwrap();
     assert_eq!((output.status.code(), text(&output.stderr)), (Some(0), String::new()));
 }
+
+#[test]
+fn the_lab_lists_runs_judges_resumes_and_reports() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out").display().to_string();
+    let list = json(&bellwether(&["lab", "list", "--json"]).stdout);
+    assert!(list.as_array().unwrap().iter().any(|one| one["id"] == "announce-tab-5.1"));
+
+    let run = ["lab", "run", "announce-tab-5.1", "--quick", "--out", &out];
+    let output = bellwether(&[&run[..], &["--json"]].concat());
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let claims = json(&output.stdout);
+    let first = &claims["claims"][0];
+    assert_eq!(
+        (&first["experiment"], &first["verdict"]),
+        (&"announce-tab-5.1".into(), &"reproduced".into())
+    );
+
+    let again = bellwether(&run);
+    assert!(
+        text(&again.stderr).contains("0 cells to run, 0 runs; 2 cells are in"),
+        "{}",
+        text(&again.stderr)
+    );
+    assert!(text(&again.stdout).contains("3 claims, 0 not as recorded"));
+
+    let docs = folder.path().join("docs").display().to_string();
+    let output = bellwether(&["lab", "report", "--out", &out, "--docs", &docs]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    assert!(text(&output.stderr).contains("announce-fig-5.6 is not complete and left out"));
+    let page = std::fs::read_to_string(format!("{out}/report.html")).unwrap();
+    assert!(page.contains("announce-tab-5.1") && !page.contains("<script"));
+    assert!(std::fs::read_to_string(format!("{docs}/claims.md")).unwrap().contains("reproduced"));
+}
+
+#[test]
+fn shards_merged_are_the_whole_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).display().to_string();
+    let run = |out: &str, shard: &[&str]| {
+        let args = ["lab", "run", "announce-sq", "announce-k", "--quick", "--out", out];
+        let output = bellwether(&[&args[..], shard].concat());
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    };
+    run(&at("whole"), &[]);
+    run(&at("one"), &["--shard", "1/2"]);
+    run(&at("two"), &["--shard", "2/2", "--threads", "1"]);
+    let output = bellwether(&["lab", "merge", "--out", &at("merged"), &at("one"), &at("two")]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    for file in ["announce-sq.csv", "announce-k.csv", "manifest.json"] {
+        let read = |folder: &str| std::fs::read(format!("{folder}/{file}")).unwrap();
+        assert_eq!(read(&at("merged")), read(&at("whole")), "{file}");
+    }
+}
+
+#[test]
+fn mischief_with_the_lab_is_answered_clearly() {
+    let folder = tempfile::tempdir().unwrap();
+    let out = folder.path().join("out").display().to_string();
+    let file = folder.path().join("file");
+    std::fs::write(&file, "in the way").unwrap();
+    let blocked = file.join("out").display().to_string();
+    for (args, message) in [
+        (
+            &["lab", "run", "announce-fig-6", "--quick"][..],
+            "no experiment \"announce-fig-6\"; there are announce-tab-5.1",
+        ),
+        (&["lab", "run", "announce-sq", "--quick", "--out", &blocked], "Not a directory"),
+        (&["lab", "run", "announce-sq", "--shard", "3/2"], "write i/n"),
+        (&["lab", "run"], "<ID>"),
+        (&["lab", "report", "--out", &out], "holds no results"),
+        (&["lab", "merge", "--out", &out, &out], "holds no results"),
+    ] {
+        let output = bellwether(args);
+        assert_eq!(output.status.code(), Some(2), "{args:?}");
+        assert!(text(&output.stderr).contains(message), "{args:?}: {}", text(&output.stderr));
+    }
+    let run = ["lab", "run", "announce-sq", "--quick", "--out", &out];
+    assert_eq!(bellwether(&run).status.code(), Some(0));
+    let results = format!("{out}/announce-sq.csv");
+    std::fs::write(&results, "cell,what\nrubbish\n").unwrap();
+    let output = bellwether(&run);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).contains("announce-sq.csv:1: this is not a results file"));
+    assert_eq!(std::fs::read_to_string(&results).unwrap(), "cell,what\nrubbish\n");
+}

@@ -85,9 +85,9 @@ pub enum StoreError {
         /// The directory.
         path: String,
         /// What it holds.
-        found: Manifest,
+        found: Box<Manifest>,
         /// What was to be added.
-        wanted: Manifest,
+        wanted: Box<Manifest>,
     },
     /// There are no results there.
     #[error("{path} holds no results: `bellwether lab run` makes some")]
@@ -129,7 +129,8 @@ impl Store {
             let found = read_manifest(&path)?;
             if found != manifest {
                 let path = folder.display().to_string();
-                return Err(StoreError::Other { path, found, wanted: manifest });
+                let (found, wanted) = (Box::new(found), Box::new(manifest));
+                return Err(StoreError::Other { path, found, wanted });
             }
         } else {
             let Manifest { version, size, seed } = &manifest;
@@ -253,8 +254,8 @@ impl Store {
         if other.manifest != self.manifest {
             return Err(StoreError::Other {
                 path: self.folder.display().to_string(),
-                found: self.manifest.clone(),
-                wanted: other.manifest.clone(),
+                found: Box::new(self.manifest.clone()),
+                wanted: Box::new(other.manifest.clone()),
             });
         }
         // Everything is read and compared before anything is written.

@@ -93,6 +93,12 @@ pub enum Why {
         /// The smallest counter that would be believed.
         need: u64,
     },
+    /// Following `leader`, which has not answered our question yet: what was heard of it may be a
+    /// recording of somebody long dead.
+    Unanswered {
+        /// The node followed.
+        leader: NodeId,
+    },
 }
 
 impl fmt::Display for Why {
@@ -104,6 +110,9 @@ impl fmt::Display for Why {
             Self::Announced { heard } => write!(f, "announced, last heard {heard}"),
             Self::EpochBehind { leader, need } => {
                 write!(f, "following {leader}, waiting for epoch {need} or later")
+            }
+            Self::Unanswered { leader } => {
+                write!(f, "following {leader}, which has not answered yet")
             }
         }
     }

@@ -244,6 +244,12 @@ pub enum Rejected {
         /// The sequence number it carried.
         sequence: u64,
     },
+    /// Of a life that has said goodbye.
+    #[error("{from} has left")]
+    Departed {
+        /// The sender.
+        from: Peer,
+    },
     /// An epoch further ahead than any honest history explains.
     #[error("implausible epoch {found} from {from}: at most {limit} is believable now")]
     ImplausibleEpoch {
@@ -270,6 +276,7 @@ impl Rejected {
             Self::StartedTwice => "started-twice",
             Self::Loopback { .. } => "loopback",
             Self::Replayed { .. } => "replay",
+            Self::Departed { .. } => "departed",
             Self::ImplausibleEpoch { .. } => "implausible-epoch",
             Self::Unsolicited { .. } => "unsolicited",
         }

@@ -9,19 +9,27 @@ pub trait Announcement {
     /// Whether it is one.
     fn is_announcement(&self) -> bool;
 
-    /// Which of its sender's messages it is, where messages are numbered.
-    fn sequence(&self) -> Option<u64>;
+    /// Which of its sender's messages it is.
+    fn sequence(&self) -> u64;
 }
 
 impl Announcement for bellwether_proto::election::announce::Message {
     fn is_announcement(&self) -> bool {
-        matches!(self, Self::Announce { .. })
+        self.is_announcement()
     }
 
-    fn sequence(&self) -> Option<u64> {
-        match self {
-            Self::Announce { sequence, .. } | Self::Hint { sequence, .. } => Some(*sequence),
-        }
+    fn sequence(&self) -> u64 {
+        self.sequence()
+    }
+}
+
+impl Announcement for bellwether_proto::election::announce::baseline::Data {
+    fn is_announcement(&self) -> bool {
+        self.is_announcement()
+    }
+
+    fn sequence(&self) -> u64 {
+        self.sequence
     }
 }
 
@@ -29,7 +37,7 @@ impl Announcement for bellwether_proto::election::announce::Message {
 #[derive(Clone, Debug)]
 pub struct Announcing {
     /// When each node announced, and the number of the message.
-    sent: Vec<Vec<(Time, Option<u64>)>>,
+    sent: Vec<Vec<(Time, u64)>>,
     /// For each announcer, which of its announcements each node heard first, from 1; zero if none.
     /// Empty for those who were never heard.
     heard: Vec<Vec<u32>>,
@@ -155,9 +163,9 @@ impl<M: Machine<Message: Announcement>> Observer<M> for Announcing {
         if *first == 0 {
             let sent = &self.sent[from];
             let number = message.sequence();
-            // Without numbers it can only be the latest, unless a flight outlasts a period.
-            let index = number.and(sent.iter().position(|(_, other)| *other == number));
-            *first = index.map_or(sent.len(), |index| index + 1) as u32;
+            // A node that restarted counts anew: the latest of that number is meant.
+            let index = sent.iter().rposition(|(_, other)| *other == number);
+            *first = index.map_or(0, |index| index as u32 + 1);
             let awaited = from == self.best && self.live[node.get() as usize];
             self.waiting -= usize::from(awaited);
         }

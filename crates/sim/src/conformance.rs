@@ -10,7 +10,7 @@ use std::{collections::BTreeMap, fmt, str::FromStr};
 
 use bellwether_proto::{
     Duration, Rng, Seed, Time,
-    election::announce::{Config, Rules, Suppression},
+    election::announce::{Bye, Config, ConfigError, Criterion, Entry, Rules, Suppression, Tenure},
 };
 use rayon::prelude::*;
 
@@ -19,8 +19,8 @@ use crate::{
     log::Log,
     run::run_logged,
     scenario::{
-        Delay, DelayLaw, Fault, FaultKind, Loss, Network, Per, Placement, Protocol, Routing,
-        Scenario, State, Until, Who,
+        AnnounceSettings, Delay, DelayLaw, Fault, FaultKind, Loss, Network, Per, Placement,
+        Protocol, Routing, Scenario, State, Until, Who,
     },
 };
 
@@ -144,30 +144,51 @@ impl FromStr for Case {
 
 /// Every mode offered, and the forms kept to show what was wrong with them.
 pub fn subjects() -> Vec<Subject> {
-    let announce = |name, suppression, rules, known_to_break| {
+    let (at_once, uniform) = (Suppression::None, Suppression::Uniform(SUPPRESS));
+    let announce = |name, suppression, rules| {
         let config = Config::new(ANNOUNCE, Some(LISTEN), suppression, rules)
+            .and_then(|config| config.with_reply(REPLY));
+        announced(name, config.expect("the constants below satisfy the constraints"))
+    };
+    let with = |name, change: fn(Config) -> Result<Config, ConfigError>| {
+        let config = Config::new(ANNOUNCE, Some(LISTEN), uniform, Rules::Hardened)
             .and_then(|config| config.with_reply(REPLY))
-            .expect("the constants below satisfy the constraints");
-        // P1 of the announce digest: whatever state the nodes are in, the best one has stood up, spoken
-        // and been heard by then. In the hardened form a token may have to be replaced on top: a hint
-        // after its random wait and its rate limit, and the answer.
-        let agreed = LISTEN + ANNOUNCE.max(SUPPRESS) + LONGEST_DELAY * 2;
-        let token_repaired = REPLY + ANNOUNCE.div(2) + LONGEST_DELAY * 2;
-        Subject {
-            name,
-            protocol: Protocol::Announce(config),
-            settles_within: agreed + token_repaired,
-            known_to_break,
-        }
+            .and_then(change);
+        announced(name, config.expect("the constants below satisfy the constraints"))
     };
     let deposed = Some("A-1: heartbeats of the current leader are ignored, so that it is deposed");
-    let uniform = Suppression::Uniform(SUPPRESS);
+    let as_published = |name, suppression| {
+        let subject = announce(name, suppression, Rules::AsPublished);
+        Subject { known_to_break: deposed, ..subject }
+    };
     vec![
-        announce("le-a", Suppression::None, Rules::Hardened, None),
-        announce("le-s", uniform, Rules::Hardened, None),
-        announce("le-a-as-published", Suppression::None, Rules::AsPublished, deposed),
-        announce("le-s-as-published", uniform, Rules::AsPublished, deposed),
+        announce("le-a", at_once, Rules::Hardened),
+        announce("le-s", uniform, Rules::Hardened),
+        with("le-m", |config| config.with_criterion(Criterion::Wake)),
+        with("le-m-sticky", |config| {
+            config.with_criterion(Criterion::Wake)?.with_tenure(Tenure::Sticky)
+        }),
+        with("le-s-bye", |config| config.with_bye(Bye { copies: 3, spacing: LONGEST_DELAY * 2 })),
+        with("le-s-query", |config| {
+            config.with_entry(Entry::Query { timeout: LONGEST_DELAY * 2 + REPLY })
+        }),
+        as_published("le-a-as-published", at_once),
+        as_published("le-s-as-published", uniform),
     ]
+}
+
+fn announced(name: &'static str, config: Config) -> Subject {
+    // P1 of the announce digest: whatever state the nodes are in, the best one has stood up, spoken
+    // and been heard by then. In the hardened form a token may have to be replaced on top: a hint
+    // after its random wait and its rate limit, and the answer.
+    let agreed = LISTEN + ANNOUNCE.max(SUPPRESS) + LONGEST_DELAY * 2;
+    let token_repaired = REPLY + ANNOUNCE.div(2) + LONGEST_DELAY * 2;
+    Subject {
+        name,
+        protocol: Protocol::Announce(AnnounceSettings { config, random_goodness: false }),
+        settles_within: agreed + token_repaired,
+        known_to_break: None,
+    }
 }
 
 /// A case made concrete: a scenario, and from when on all is quiet.
@@ -276,7 +297,9 @@ fn trouble(case: Case, rng: &mut Rng, faults: &mut Vec<Fault>) -> Duration {
     // Not in step with anybody's timers, and after the first leader is there.
     let at = Duration::from_secs(12) + rng.up_to(Duration::from_secs(3));
     let length = Duration::from_secs(8) + rng.up_to(Duration::from_secs(8));
-    let mut add = |at, kind| faults.push(Fault { at, every: None, until: None, kind });
+    let mut add = |at, kind| {
+        faults.push(Fault { at, spread: Duration::ZERO, every: None, until: None, kind })
+    };
     let leader = Who::Leader;
     match case {
         Case::Elect => Duration::ZERO,
@@ -373,7 +396,9 @@ fn swarm(rng: &mut Rng, faults: &mut Vec<Fault>) -> Duration {
         faults.append(&mut some);
         start += rng.up_to(Duration::from_secs(15));
     }
-    let mut add = |kind| faults.push(Fault { at: quiet, every: None, until: None, kind });
+    let mut add = |kind| {
+        faults.push(Fault { at: quiet, spread: Duration::ZERO, every: None, until: None, kind })
+    };
     add(FaultKind::Heal);
     add(FaultKind::Recover { who: Who::All, state: State::Kept });
     add(FaultKind::Join { count: 1 });

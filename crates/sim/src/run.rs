@@ -2,7 +2,11 @@
 
 use bellwether_proto::{
     Duration, Election, Machine, Seed, Time,
-    election::announce::Announce,
+    election::announce::{
+        Announce, Criterion,
+        baseline::{Al, Sup, SupAl},
+        several::Several,
+    },
     membership::ping::{self, Ping},
 };
 use rayon::prelude::*;
@@ -15,7 +19,7 @@ use crate::{
     log::Log,
     metric::{Metric, Summary},
     network::{Disconnected, Network, place},
-    scenario::{Protocol, Scenario},
+    scenario::{AnnounceSettings, Protocol, Scenario},
     schedule::{self, Favourite},
     trace::TraceHash,
     watch::Watch,
@@ -61,9 +65,33 @@ pub fn run(scenario: &Scenario, seed: u64) -> Result<Outcome, Disconnected> {
 /// [`Disconnected`] if a random placement cannot be drawn.
 pub fn run_logged(scenario: &Scenario, seed: u64, log: Log<'_>) -> Result<Outcome, Disconnected> {
     match &scenario.protocol {
-        Protocol::Announce(config) => {
-            let config = *config;
-            let build = move |me, seed, durable| Announce::new(me, config, seed, durable);
+        Protocol::Announce(settings) => {
+            let AnnounceSettings { config, random_goodness } = *settings;
+            let build = move |me, seed: Seed, durable| {
+                let goodness = || Criterion::Goodness(seed.named("goodness").rng().unit());
+                let config = match random_goodness {
+                    true => config.with_criterion(goodness()).expect("a goodness in [0, 1)"),
+                    false => config,
+                };
+                Announce::new(me, config, seed, durable)
+            };
+            run_election(scenario, seed, log, Box::new(build))
+        }
+        &Protocol::Several(config) => {
+            let build = move |me, seed, _| Several::new(me, config, seed);
+            run_election(scenario, seed, log, Box::new(build))
+        }
+        &Protocol::Sup(config) => run_election(
+            scenario,
+            seed,
+            log,
+            Box::new(move |me, seed, _| Sup::new(me, config, seed)),
+        ),
+        &Protocol::Al(config) => {
+            run_election(scenario, seed, log, Box::new(move |me, _, _| Al::new(me, config)))
+        }
+        &Protocol::SupAl(config) => {
+            let build = move |me, seed, _| SupAl::new(me, config, seed);
             run_election(scenario, seed, log, Box::new(build))
         }
         Protocol::Ping(settings) => {

@@ -83,8 +83,10 @@ impl<'a> Schedule<'a> {
         for (at, nodes) in starting {
             schedule.plan(at, Step::Start(nodes));
         }
+        let mut spreads = seed.named("spread").rng();
         for (index, fault) in scenario.faults.iter().enumerate() {
-            schedule.plan(Time::ZERO + fault.at, Step::Begin(index));
+            let at = fault.at + spreads.up_to(fault.spread);
+            schedule.plan(Time::ZERO + at, Step::Begin(index));
         }
         schedule
     }

@@ -41,8 +41,8 @@ fn every_shipped_scenario_runs_and_gives_one_trace_for_one_seed() {
 #[test]
 fn traces_are_pinned() {
     let traces = |name: &str, sets: &[&str]| run(&load(name, sets), 1).unwrap().trace.to_string();
-    assert_eq!(traces("announce-chaos.toml", &[]), "31158c9d2d62ef40");
-    assert_eq!(traces("announce-failover.toml", &[]), "5ffb6c45fdaf78f7");
+    assert_eq!(traces("announce-chaos.toml", &[]), "f0eb958aa836bfed");
+    assert_eq!(traces("announce-failover.toml", &[]), "f6f705faec4121fc");
     assert_eq!(traces("ping-field.toml", &["duration=5s"]), "1a9d5f52343ceb92");
 }
 

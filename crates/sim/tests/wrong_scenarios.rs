@@ -119,8 +119,8 @@ fn errors_give_their_facts_one_by_one() {
 fn an_overridden_kind_takes_the_settings_of_the_old_one_with_it() {
     let sets = ["election.variant=le-a", "network.delay.kind=poisson", "network.delay.mean=5ms"];
     let scenario = parse(SWEPT, &sets).unwrap();
-    let Protocol::Announce(config) = scenario.protocol else { panic!("{scenario:?}") };
-    assert_eq!(config.suppression(), Suppression::None);
+    let Protocol::Announce(settings) = scenario.protocol else { panic!("{scenario:?}") };
+    assert_eq!(settings.config.suppression(), Suppression::None);
     assert!(matches!(scenario.network.delay.law, DelayLaw::Poisson { .. }));
 }
 

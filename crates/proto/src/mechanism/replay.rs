@@ -37,7 +37,7 @@ impl ReplayGuard {
     ///
     /// `spare` is never forgotten to make room: the leader one follows.
     pub fn accept(&mut self, now: Time, from: Peer, sequence: u64, spare: Option<NodeId>) -> bool {
-        match self.last.binary_search_by_key(&from.id, |entry| entry.id) {
+        match self.find(from.id) {
             Ok(at) => {
                 let entry = &mut self.last[at];
                 if (from.boot, sequence) <= (entry.boot, entry.sequence) {
@@ -55,6 +55,23 @@ impl ReplayGuard {
             }
         }
         true
+    }
+
+    /// Accepts nothing more from this life: it has said goodbye.
+    pub fn bury(&mut self, now: Time, dead: Peer, spare: Option<NodeId>) {
+        self.accept(now, dead, LAST, spare);
+    }
+
+    /// Whether this life has been buried and not been forgotten since.
+    pub fn is_buried(&self, peer: Peer) -> bool {
+        self.find(peer.id).is_ok_and(|at| {
+            let entry = &self.last[at];
+            entry.boot == peer.boot && entry.sequence == LAST
+        })
+    }
+
+    fn find(&self, id: NodeId) -> Result<usize, usize> {
+        self.last.binary_search_by_key(&id, |entry| entry.id)
     }
 
     /// How many senders are remembered.
@@ -79,6 +96,9 @@ impl ReplayGuard {
         oldest
     }
 }
+
+/// After this sequence number there is none: a tombstone.
+const LAST: u64 = u64::MAX;
 
 /// Senders remembered at most: 40 KiB. Arbitrary, but above any group one multicast segment carries.
 const CAPACITY: usize = 1024;
@@ -106,6 +126,23 @@ mod tests {
         ] {
             let accepted = guard.accept(Time::ZERO, peer(3, boot), sequence, None);
             assert_eq!(accepted, fresh, "boot {boot} sequence {sequence}");
+        }
+    }
+
+    #[test]
+    fn the_buried_are_not_heard_again_but_their_next_life_is() {
+        let mut guard = ReplayGuard::new();
+        for id in [3, 4] {
+            if id == 3 {
+                assert!(guard.accept(Time::ZERO, peer(id, 2), 7, None));
+            }
+            guard.bury(Time::ZERO, peer(id, 2), None);
+            assert!(guard.is_buried(peer(id, 2)));
+            assert!(!guard.accept(Time::ZERO, peer(id, 2), u64::MAX, None));
+            guard.bury(Time::ZERO, peer(id, 1), None);
+            assert!(guard.is_buried(peer(id, 2)), "an older grave does not open a newer one");
+            assert!(guard.accept(Time::ZERO, peer(id, 3), 0, None));
+            assert!(!guard.is_buried(peer(id, 3)));
         }
     }
 

@@ -38,6 +38,19 @@ pub(super) fn fault<'a>(mut section: Section<'a>, setting: &mut Setting<'a, '_>)
         return Err(error.with_allowed(format!("less than \"{end}\"")));
     }
     let every = section.take("every").map(|field| field.span()).transpose()?;
+    let spread = section.or("spread", Duration::ZERO, |field| {
+        let spread = field.duration()?;
+        if every.is_some() {
+            let error = field.error("stands beside a repetition, which is regular");
+            return Err(error.with_allowed("spread or every"));
+        }
+        if spread >= end.saturating_sub(at) {
+            let error =
+                field.error(format!("reaches beyond the end of the run (duration = {end})"));
+            return Err(error.with_allowed(format!("less than \"{}\"", end.saturating_sub(at))));
+        }
+        Ok(spread)
+    })?;
     let until = match section.take("until") {
         None => None,
         Some(field) if every.is_none() => {
@@ -54,7 +67,7 @@ pub(super) fn fault<'a>(mut section: Section<'a>, setting: &mut Setting<'a, '_>)
             Some(until)
         }
     };
-    let fault = Fault { at, every, until, kind };
+    let fault = Fault { at, spread, every, until, kind };
     if let FaultKind::Join { count } = fault.kind {
         let joiners = fault.times(end).saturating_mul(count.into());
         setting.nodes.joined = setting.nodes.joined.saturating_add(joiners);

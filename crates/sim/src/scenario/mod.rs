@@ -8,6 +8,7 @@
 
 mod error;
 mod fault;
+mod protocol;
 mod read;
 mod section;
 mod tree;
@@ -74,8 +75,25 @@ pub enum Until {
 pub enum Protocol {
     /// `[membership] kind = "ping"`: the engine's common workload.
     Ping(PingConfig),
-    /// `[election] kind = "announce"`: LE-A and LE-S.
-    Announce(announce::Config),
+    /// `[election] kind = "announce"`: LE-A, LE-S and LE-M.
+    Announce(AnnounceSettings),
+    /// `[election] kind = "announce-several"`: LE-K.
+    Several(announce::several::Config),
+    /// `[election] kind = "sup"`: suppression alone, a baseline.
+    Sup(announce::baseline::SupConfig),
+    /// `[election] kind = "al"`: announce-listen alone, a baseline.
+    Al(announce::baseline::AlConfig),
+    /// `[election] kind = "sup-al"`: one after the other, a negative baseline.
+    SupAl(announce::baseline::SupAlConfig),
+}
+
+/// The settings of [`announce`].
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct AnnounceSettings {
+    /// What all nodes have in common.
+    pub config: announce::Config,
+    /// Whether every node draws a goodness of its own, uniform from 0 to 1, to be ranked by.
+    pub random_goodness: bool,
 }
 
 /// The settings of [ping](bellwether_proto::membership::ping); the number of nodes comes from the network.
@@ -253,6 +271,9 @@ pub enum Routing {
 pub struct Fault {
     /// When, from the start of the run.
     pub at: Duration,
+    /// Not exactly then, but at a random instant up to this much later: faults should not always fall
+    /// on the same phase of somebody's timer. Zero if it is repeated.
+    pub spread: Duration,
     /// Repeated this often from then on, if at all.
     pub every: Option<Duration>,
     /// No repetition at or after this instant; `None` for the whole run.

@@ -7,15 +7,13 @@ use std::{
     path::Path,
 };
 
-use bellwether_proto::{
-    Duration,
-    election::announce::{Config, Rules, Suppression},
-};
+use bellwether_proto::Duration;
 
 use super::{
-    Cluster, Delay, DelayLaw, LinkLoss, Loss, Network, NodeLoss, Per, PingConfig, Place, Placement,
-    Protocol, Routing, Scenario, ScenarioError, Until,
+    Cluster, Delay, DelayLaw, LinkLoss, Loss, Network, NodeLoss, Per, Place, Placement, Protocol,
+    Routing, Scenario, ScenarioError, Until,
     fault::{self, Setting},
+    protocol::protocol,
     section::{Field, Reader, Result, Section},
     tree::Source,
 };
@@ -438,92 +436,4 @@ fn link_losses<'a>(list: &Field<'a>, nodes: &mut Nodes<'a>) -> Result<Vec<LinkLo
         losses.push(LinkLoss { from, to, rate });
     }
     Ok(losses)
-}
-
-fn protocol(root: &mut Section<'_>, nodes: u32) -> Result<Protocol> {
-    let either = "[membership] with kind = \"ping\", or [election] with kind = \"announce\"";
-    match (root.take("membership"), root.take("election")) {
-        (Some(field), None) => {
-            let mut section = field.section()?;
-            let ping = section.kind(&mut (), &[("ping", |section, ()| ping(section))])?;
-            if nodes < 2 {
-                let error = section.field().error_unquoted("has nobody to ping: there is one node");
-                return Err(error.with_allowed("network.nodes = 2 or more"));
-            }
-            section.end()?;
-            Ok(Protocol::Ping(ping))
-        }
-        (None, Some(field)) => {
-            let mut section = field.section()?;
-            let config = section.kind(&mut (), &[("announce", |section, ()| announce(section))])?;
-            section.end()?;
-            Ok(Protocol::Announce(config))
-        }
-        (Some(first), Some(second)) => {
-            let problem = format!("stands beside [membership] at {}", first.place());
-            Err(second.error_unquoted(problem).with_allowed(format!("one of them: {either}")))
-        }
-        (None, None) => {
-            let error = root.field().error_unquoted("does not say what the nodes run");
-            Err(error.with_allowed(either))
-        }
-    }
-}
-
-fn ping(section: &mut Section<'_>) -> Result<PingConfig> {
-    let period = section.require("period", "\"20ms\"")?.span()?;
-    let field = section.require("timeout", "\"5ms\"")?;
-    let timeout = field.span()?;
-    if timeout >= period {
-        let error = field.error(format!("does not end within the period of {period}"));
-        return Err(error.with_allowed(format!("less than \"{period}\"")));
-    }
-    Ok(PingConfig { period, timeout })
-}
-
-fn announce(section: &mut Section<'_>) -> Result<Config> {
-    let suppressing = section
-        .require("variant", "\"le-a\" or \"le-s\"")?
-        .choice(&[("le-a", false), ("le-s", true)])?;
-    let announce = section.require("announce", "\"1s\"")?.span()?;
-    let field = section.require("listen", "\"3s\" or \"never\"")?;
-    let listen = match field.text() {
-        Ok("never") => None,
-        _ => Some(field.duration()?),
-    };
-    if listen.is_some_and(|listen| listen < announce) {
-        let problem =
-            format!("ends before a leader announces itself again (announce = {announce})");
-        let allowed = format!("at least \"{announce}\", or \"never\"");
-        return Err(field.error(problem).with_allowed(allowed));
-    }
-    let suppression = if suppressing {
-        let uniform = section
-            .or("timer", true, |field| field.choice(&[("uniform", true), ("fixed", false)]))?;
-        let longest = section.require("suppress", "\"1s\"")?.duration()?;
-        if uniform { Suppression::Uniform(longest) } else { Suppression::Fixed(longest) }
-    } else {
-        let meaningless = ["suppress", "timer"].into_iter().filter(|key| !section.is_leftover(key));
-        let meaningless: Vec<_> = meaningless.collect();
-        if let Some(field) = meaningless.into_iter().find_map(|key| section.take(key)) {
-            let error = field.error("has no meaning in le-a, which claims leadership at once");
-            return Err(error.with_allowed("leave it out, or variant = \"le-s\""));
-        }
-        Suppression::None
-    };
-    let rules = section.or("rules", Rules::Hardened, |field| {
-        field.choice(&[
-            ("hardened", Rules::Hardened),
-            ("corrected", Rules::Corrected),
-            ("as-published", Rules::AsPublished),
-        ])
-    })?;
-    let config = Config::new(announce, listen, suppression, rules)
-        .map_err(|error| section.field().error_unquoted(format!("cannot work: {error}")))?;
-    match section.take("reply") {
-        None => Ok(config),
-        Some(field) => config
-            .with_reply(field.duration()?)
-            .map_err(|error| field.error(format!("cannot work: {error}"))),
-    }
 }

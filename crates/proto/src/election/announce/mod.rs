@@ -1,8 +1,11 @@
-//! Leader election by announce and listen over multicast: LE-A, LE-S and their hardened form.
+//! Leader election by announce and listen over multicast: LE-A, LE-S, LE-M and their hardened form.
 //!
 //! Source: thesis chapter 5, §5.1, Program 5.1 (LE-A) and Program 5.2 (LE-S); rule numbers `H-n` and
 //! errata `A-n` are those of `docs/protocols/`. `T_A`, `T_L`, `T_S` are the chapter's timers. LE-A is
-//! LE-S that never waits ([`Suppression::None`]).
+//! LE-S that never waits ([`Suppression::None`]); LE-M is LE-S in which the earliest to wake is the
+//! best ([`Criterion::Wake`]). What the chapter leaves to future work is chosen in the [`Config`]:
+//! goodbyes ([`Bye`]), questions ([`Entry`]), and leaders that newcomers do not disturb ([`Tenure`]).
+//! More than one leader is [`several`]; what to compare with is [`baseline`].
 //!
 //! ```text
 //! Idle        --Start-----------------> Suppressing  arm Suppress (wait of zero: Leading)
@@ -14,6 +17,20 @@
 //! Following   --Listen fires----------> Suppressing  as Start
 //! any         --Leave-----------------> Idle
 //!
+//! With a Bye:
+//! Leading     --Leave-----------------> Leaving      say goodbye, arm Bye (one copy: Idle)
+//! Leaving     --Bye fires-------------> Leaving      say goodbye, arm Bye (last copy: Idle)
+//! Following   --Bye of the leader-----> Suppressing  as Start
+//!
+//! With an Entry that asks:
+//! Idle        --Start, Query----------> Querying     ask, arm Query
+//! Suppressing --Suppress, first time--> Querying     likewise, for SuppressThenQuery
+//! Querying    --Query fires-----------> Leading      as Suppress fires
+//! any         --better Query----------> Following    its sender stands: as if it announced
+//! Leading     --other Query-----------> Leading      announce with its nonce; once per T_R, else
+//!                                                    arm Reply
+//! Leading     --Reply fires-----------> Leading      announce with the last nonce
+//!
 //! Hardened rules only:
 //! Leading     --worse one, epoch >= own> Leading     mint, announce; once per T_R, else arm Answer
 //! Leading     --Hint, need > own------> Leading      likewise
@@ -21,6 +38,9 @@
 //! Following   --epoch behind----------> Following    answer withheld; arm Hint
 //! Following   --Hint, need >= ours----> Following    disarm Hint: somebody else has asked
 //! Following   --Hint fires------------> Following    ask the leader for a larger epoch
+//! Following   --leader, now worse-----> Suppressing  as Start (H-8)
+//! Following   --worse, supersedes it--> Suppressing  as its Bye; Following if better than us (H-10)
+//! Following   --Query fires-----------> Following    ask again: no answer yet (H-13)
 //! any         --own id, newer boot----> Idle         tell the application, say no more
 //! ```
 //!
@@ -36,13 +56,27 @@
 //! takes the first it hears, or no newcomer could ever join a group older than `J` elections. A
 //! forged first announcement can therefore mislead it; keeping forgers out is the envelope's task.
 //!
+//! Departure: H-8 makes a follower stand when its leader ranks below itself. It does so only if that
+//! rank has changed; a leader that ranked below it all along (A-38) is given up after `T_L`, as in
+//! rule 2. In LE-M a follower has no key of its own, since none was drawn for what it does: it
+//! compares with its leader only (R-M2).
+//!
+//! Departure: H-10 has a successor carry the signed Bye. It carries the name of the departed life, in
+//! its announcements of the first `T_L`; members are believed, strangers are the envelope's task.
+//!
+//! Departure: H-11 applies only to a leader whose period is not ours, so that in a group of equals
+//! `T_L = kT_A` keeps giving exactly `k` chances. The period counts up to 64 times ours.
+//!
+//! Departure: H-13 holds for those that ask ([`Entry`]). One that has heard a leader but no answer
+//! asks again every `T_Q`, without standing, since the answer may have been lost.
+//!
 //! Departure: H-9 speaks of followers. A leader whose counter is exhausted at `u64::MAX` cannot mint
 //! a token newer than the last one it vouched for, and so withholds its own leadership too.
 //!
 //! ```
 //! use bellwether_proto::{
 //!     Boot, Duration, Effect, Election, Input, Machine, NodeId, Outbox, Peer, Seed, Time,
-//!     election::announce::{Announce, Config, Message, Rules, Suppression},
+//!     election::announce::{Announce, Announcement, Config, Message, Rules, Suppression},
 //! };
 //!
 //! let second = Duration::from_secs(1);
@@ -54,9 +88,11 @@
 //! node.handle(Time::ZERO, Input::Start, &mut out).unwrap();
 //! assert_eq!(node.leadership().leader, Some(small.id), "nobody better has spoken yet");
 //! assert!(matches!(out.pop(), Some(Effect::Persist(_))), "the epoch, before anyone hears of it");
-//! assert!(matches!(out.pop(), Some(Effect::Multicast(Message::Announce { epoch: 1, .. }))));
+//! let Some(Effect::Multicast(message)) = out.pop() else { panic!("it must announce") };
+//! assert!(message.is_announcement());
 //!
-//! let message = Message::Announce { sequence: 1, epoch: 2 };
+//! let better = Announcement { sequence: 1, epoch: 2, period: second, ..Announcement::default() };
+//! let message = Message::Announce(better);
 //! let input = Input::Message { from: large, via: large.id, message: &message };
 //! node.handle(Time::from_micros(100_000), input, &mut out).unwrap();
 //! assert_eq!(node.leadership().leader, Some(large.id));
@@ -65,65 +101,32 @@
 
 use core::convert::Infallible;
 
-pub use self::config::{Config, ConfigError, Rules, Suppression};
+use self::role::Rank;
+pub use self::{
+    config::{Bye, Config, ConfigError, Criterion, Entry, Rules, Suppression, Tenure},
+    message::{Announcement, Claim, Message},
+    role::{Role, Timer},
+};
 use crate::{
     epoch::Epoch,
     id::{NodeId, Peer},
     leadership::{Election, Leadership, Mode, Why},
     machine::{Input, InputOf, Machine, OutboxOf, Rejected},
-    mechanism::{
-        replay::ReplayGuard,
-        timers::{TimerKind, Timers},
-    },
+    mechanism::{replay::ReplayGuard, timers::Timers},
     rng::{Rng, Seed},
     time::{Duration, Time},
-    wire::{DecodeError, Reader, Sink, Wire},
 };
 
+pub mod baseline;
 mod config;
+mod departure;
+mod epochs;
+mod message;
+mod query;
+mod role;
+pub mod several;
 #[cfg(test)]
 mod tests;
-
-/// What nodes say to each other. The envelope names the sender, and with it the rank.
-#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
-pub enum Message {
-    /// I lead.
-    Announce {
-        /// Counts the sender's messages within its boot.
-        sequence: u64,
-        /// The counter of the sender's token; zero and ignored in the base forms.
-        epoch: u64,
-    },
-    /// To whoever leads: your token is older than one I have seen.
-    Hint {
-        /// Counts the sender's messages within its boot.
-        sequence: u64,
-        /// The counter the sender would believe.
-        need: u64,
-    },
-}
-
-impl Wire for Message {
-    fn encode(&self, sink: &mut impl Sink) {
-        let (kind, sequence, counter) = match *self {
-            Self::Announce { sequence, epoch } => (0, sequence, epoch),
-            Self::Hint { sequence, need } => (1, sequence, need),
-        };
-        sink.u8(kind);
-        sink.varint(sequence);
-        sink.varint(counter);
-    }
-
-    fn decode(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        let kind = reader.kind("announce message", 2)?;
-        let sequence = reader.varint("sequence")?;
-        Ok(if kind == 0 {
-            Self::Announce { sequence, epoch: reader.varint("epoch")? }
-        } else {
-            Self::Hint { sequence, need: reader.varint("need")? }
-        })
-    }
-}
 
 /// What must survive a restart (H-12). The boot number must too, but belongs to the host.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
@@ -145,69 +148,19 @@ pub enum Event {
     },
 }
 
-/// The deadlines this machine keeps; declaration order breaks ties at one instant.
-#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
-pub enum Timer {
-    /// When to repeat our announcement (`T_A`). Armed only while leading.
-    Announce,
-    /// When to stop believing a silent leader (`T_L`). Armed only while following.
-    Listen,
-    /// When to claim leadership if nobody better has spoken (`T_S`). Armed only while suppressing.
-    Suppress,
-    /// When to answer a challenge that came within `T_R` of the last answer. Armed only while
-    /// leading.
-    Answer,
-    /// When to ask the leader for a larger epoch if nobody else has. Armed only while following.
-    Hint,
-}
-
-impl TimerKind for Timer {
-    const ALL: &'static [Self] =
-        &[Self::Announce, Self::Listen, Self::Suppress, Self::Answer, Self::Hint];
-
-    fn index(self) -> usize {
-        self as usize
-    }
-}
-
-/// What a node is doing. The chapter's `leader == me` is both suppressing and leading; an application
-/// may act only in the second (A-24, H-14).
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Role {
-    /// Not started, left, or retired in favour of a newer life.
-    Idle,
-    /// Believes itself leader, in silence.
-    Suppressing {
-        /// When the wait began.
-        since: Time,
-    },
-    /// Announces.
-    Leading {
-        /// When leadership was claimed.
-        since: Time,
-        /// The counter of the current token; zero in the base forms.
-        epoch: u64,
-    },
-    /// Listens to somebody better.
-    Following {
-        /// Whom.
-        leader: Peer,
-        /// When it was last heard.
-        heard: Time,
-        /// The counter it last announced.
-        epoch: u64,
-    },
-}
-
 /// One node of an announce-listen election.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Announce {
     me: Peer,
     config: Config,
     rng: Rng,
-    timers: Timers<Timer, 5>,
+    timers: Timers<Timer, 8>,
     role: Role,
     started: bool,
+    /// Has followed or led: no longer entering.
+    entered: bool,
+    /// The criterion's value for the present candidacy or tenure.
+    key: u64,
     /// Of the last message sent, of either kind.
     sequence: u64,
     replay: ReplayGuard,
@@ -219,11 +172,21 @@ pub struct Announce {
     vouched: Option<Epoch>,
     answered: Option<Time>,
     hinted: Option<Time>,
+    /// What our questions carry; drawn only if we ask.
+    nonce: u64,
+    /// Whether a leader we follow is known to be alive now, not only in a recording (H-13).
+    verified: bool,
+    /// The question that waits for Reply.
+    asked: Option<u64>,
+    replied: Option<Time>,
+    /// Whose departure we stand or lead upon (H-10).
+    succeeds: Option<Peer>,
 }
 
 impl Announce {
     /// A node that has not started yet. `durable` is what its past life persisted last.
     pub fn new(me: Peer, config: Config, seed: Seed, durable: Option<Durable>) -> Self {
+        let asks = config.rules() == Rules::Hardened && config.query().is_some();
         Self {
             me,
             config,
@@ -231,6 +194,8 @@ impl Announce {
             timers: Timers::new(),
             role: Role::Idle,
             started: false,
+            entered: false,
+            key: config.criterion().key(None),
             sequence: 0,
             replay: ReplayGuard::new(),
             max_epoch: durable.map_or(0, |durable| durable.max_epoch),
@@ -238,7 +203,17 @@ impl Announce {
             vouched: durable.and_then(|durable| durable.vouched),
             answered: None,
             hinted: None,
+            nonce: 0,
+            verified: !asks || durable.is_some(),
+            asked: None,
+            replied: None,
+            succeeds: None,
         }
+    }
+
+    /// What it was built with.
+    pub const fn config(&self) -> &Config {
+        &self.config
     }
 
     /// What the node is doing.
@@ -247,17 +222,25 @@ impl Announce {
     }
 
     /// Whom the machine itself believes to lead, whether or not it vouches for that: itself while
-    /// suppressing or leading. The chapter's variable `leader`.
+    /// suppressing, querying or leading. The chapter's variable `leader`.
     pub fn follows(&self) -> Option<NodeId> {
-        self.believed().map(|peer| peer.id)
+        self.believed().map(|rank| rank.peer.id)
     }
 
-    fn believed(&self) -> Option<Peer> {
+    fn believed(&self) -> Option<Rank> {
         match self.role {
-            Role::Idle => None,
-            Role::Suppressing { .. } | Role::Leading { .. } => Some(self.me),
-            Role::Following { leader, .. } => Some(leader),
+            Role::Idle | Role::Leaving { .. } => None,
+            Role::Suppressing { .. } | Role::Querying { .. } | Role::Leading { .. } => {
+                Some(self.rank())
+            }
+            Role::Following { leader, claim, .. } => Some(Rank { claim, peer: leader }),
         }
+    }
+
+    /// Ours.
+    fn rank(&self) -> Rank {
+        let established = matches!(self.role, Role::Leading { established: true, .. });
+        Rank { claim: Claim { established, key: self.key }, peer: self.me }
     }
 
     fn hardened(&self) -> bool {
@@ -266,18 +249,19 @@ impl Announce {
 
     /// The one place that says who is better; larger wins. Epochs are no part of it, or a false
     /// suspect with a fresh epoch would depose a live leader (H-4).
-    fn better(&self, a: Peer, b: Peer) -> bool {
-        if self.hardened() { a > b } else { a.id > b.id }
+    fn better(&self, a: Rank, b: Rank) -> bool {
+        if self.hardened() { a > b } else { (a.claim.key, a.peer.id) > (b.claim.key, b.peer.id) }
     }
 
     /// Rule 2: whether to follow the sender of an announcement.
-    fn yields_to(&self, from: Peer) -> bool {
+    fn yields_to(&self, from: Rank) -> bool {
         self.believed().is_some_and(|leader| match self.config.rules() {
             Rules::AsPublished => self.better(from, leader),
-            // Without the test against `me`, a leader that ranks below us would hold us for ever
-            // with its heartbeats (A-38).
+            // Without the test against ourselves, a leader that ranks below us would hold us for
+            // ever with its heartbeats (A-38).
             Rules::Corrected | Rules::Hardened => {
-                self.better(from, self.me) && (self.better(from, leader) || from.id == leader.id)
+                self.better(from, self.rank())
+                    && (self.better(from, leader) || from.peer.id == leader.peer.id)
             }
         })
     }
@@ -289,7 +273,18 @@ impl Announce {
             return Err(Rejected::StartedTwice);
         }
         self.started = true;
-        self.stand(now, out);
+        match self.config.entry() {
+            Entry::Plain => self.stand(now, out),
+            Entry::Query { .. } => {
+                self.nonce = self.rng.next();
+                self.draw();
+                self.become_querying(now, out);
+            }
+            Entry::SuppressThenQuery { .. } => {
+                self.nonce = self.rng.next();
+                self.stand(now, out);
+            }
+        }
         Ok(())
     }
 
@@ -300,7 +295,7 @@ impl Announce {
         message: Message,
         out: &mut OutboxOf<Self>,
     ) -> Result<(), Rejected> {
-        if self.role == Role::Idle {
+        if matches!(self.role, Role::Idle | Role::Leaving { .. }) {
             return Err(Rejected::NotRunning);
         }
         match self.config.rules() {
@@ -311,8 +306,12 @@ impl Announce {
             Rules::Hardened => self.admit(now, from, message)?,
         }
         match message {
-            Message::Announce { sequence: _, epoch } => self.on_announce(now, from, epoch, out),
+            Message::Announce(announcement) => self.on_announce(now, from, &announcement, out),
             Message::Hint { sequence: _, need } => self.on_hint(now, need, out),
+            Message::Bye { sequence: _, epoch } => self.on_bye(now, from, epoch, out),
+            Message::Query { sequence: _, nonce, claim } => {
+                self.on_query(now, from, nonce, claim, out);
+            }
         }
         Ok(())
     }
@@ -327,92 +326,76 @@ impl Announce {
         Ok(())
     }
 
-    /// H-2 and H-3. The replay guard comes last because it remembers what it accepts, and a refusal
-    /// must leave no trace.
-    fn admit(&mut self, now: Time, from: Peer, message: Message) -> Result<(), Rejected> {
-        let (Message::Announce { sequence, epoch: found }
-        | Message::Hint { sequence, need: found }) = message;
-        let limit = self.max_epoch.saturating_add(MAX_JUMP);
-        if self.has_baseline && found > limit {
-            return Err(Rejected::ImplausibleEpoch { from, found, limit });
-        }
-        if !self.replay.accept(now, from, sequence, self.follows()) {
-            return Err(Rejected::Replayed { from, sequence });
-        }
-        Ok(())
-    }
-
-    fn on_announce(&mut self, now: Time, from: Peer, epoch: u64, out: &mut OutboxOf<Self>) {
-        if self.yields_to(from) {
-            self.become_following(now, from, epoch);
-        }
+    fn on_announce(
+        &mut self,
+        now: Time,
+        from: Peer,
+        announcement: &Announcement,
+        out: &mut OutboxOf<Self>,
+    ) {
+        let rank = Rank { claim: announcement.claim, peer: from };
         if !self.hardened() {
-            return;
-        }
-        self.max_epoch = self.max_epoch.max(epoch);
-        self.has_baseline = true;
-        match self.role {
-            // H-6. A worse claimant with a smaller epoch is no threat to ours: it yields to the next
-            // heartbeat and everyone has a newer token than its.
-            Role::Leading { epoch: own, .. } if epoch >= own => self.on_challenge(now, out),
-            // H-9. Not only on the leader's own announcements: any that shows a larger epoch makes
-            // the leader's token stale, and with it the answer given so far.
-            Role::Following { .. } => self.review(now, out),
-            Role::Idle | Role::Suppressing { .. } | Role::Leading { .. } => {}
-        }
-    }
-
-    fn on_hint(&mut self, now: Time, need: u64, out: &mut OutboxOf<Self>) {
-        if !self.hardened() {
-            return;
-        }
-        // Only a leader may raise its counter from a hint: were followers to, each lost announcement
-        // would inflate it further (H-9).
-        if let Role::Leading { epoch, .. } = self.role {
-            if need > epoch {
-                // One less, because the next mint adds one: `epoch := max(max_epoch + 1, need)`.
-                self.max_epoch = self.max_epoch.max(need - 1);
-                self.has_baseline = true;
-                self.on_challenge(now, out);
+            if self.yields_to(rank) {
+                self.become_following(now, from, announcement);
             }
-        } else if need >= self.need() {
-            self.timers.clear(Timer::Hint);
+            return;
         }
-    }
-
-    /// H-6: our token is not the largest around. At most one answer for each `T_R`, however many
-    /// complain.
-    fn on_challenge(&mut self, now: Time, out: &mut OutboxOf<Self>) {
-        match self.answered.map(|answered| answered + self.config.reply()) {
-            Some(earliest) if now < earliest => self.timers.set(Timer::Answer, earliest),
-            Some(_) | None => self.answer(now, out),
+        self.learn(announcement.epoch);
+        let dead = self.learn_departure(now, announcement.supersedes);
+        let before = self.believed();
+        if self.yields_to(rank) || (dead.is_some() && self.better(rank, self.rank())) {
+            self.verified |= announcement.answers == Some(self.nonce);
+            self.become_following(now, from, announcement);
+        } else if dead.is_some() {
+            self.succeeds = dead;
+            self.stand(now, out);
+        } else if before.is_some_and(|leader| leader.peer.id == from.id && leader != rank) {
+            // H-8: our leader is no longer what it was, and now ranks below us.
+            self.stand(now, out);
         }
+        self.compare(now, announcement.epoch, out);
     }
 
     fn on_timer(&mut self, now: Time, timer: Timer, out: &mut OutboxOf<Self>) {
         match timer {
-            Timer::Announce => self.announce(now, out),
+            Timer::Announce => self.announce(now, None, out),
             Timer::Listen => self.stand(now, out),
-            Timer::Suppress => self.become_leading(now, out),
+            Timer::Suppress => self.claim(now, out),
             Timer::Answer => self.answer(now, out),
             Timer::Hint => self.hint(now, out),
+            Timer::Query => self.on_no_answer(now, out),
+            Timer::Reply => self.reply(now, out),
+            Timer::Bye => self.say_bye(now, out),
         }
     }
 }
 
-/// Transitions: the only places a role is entered.
+/// Transitions: the only places a role is entered, with those in `query` and `departure`.
 impl Announce {
     /// Rules 1, 4 and 6: believe in ourselves, and say so after the wait.
     fn stand(&mut self, now: Time, out: &mut OutboxOf<Self>) {
-        let wait = match self.config.suppression() {
-            Suppression::None => Duration::ZERO,
-            Suppression::Fixed(wait) => wait,
-            Suppression::Uniform(longest) => self.rng.up_to(longest),
-        };
+        let wait = self.draw();
         if wait.is_zero() {
-            self.become_leading(now, out);
+            self.claim(now, out);
         } else {
             self.become_suppressing(now, wait);
+        }
+    }
+
+    /// A wait, and with it our key (R-M1).
+    fn draw(&mut self) -> Duration {
+        let criterion = self.config.criterion();
+        let wait = self.config.suppression().draw(criterion.goodness(), &mut self.rng);
+        self.key = criterion.key(Some(wait));
+        wait
+    }
+
+    /// The wait is over: lead, or ask once more if this is how to enter.
+    fn claim(&mut self, now: Time, out: &mut OutboxOf<Self>) {
+        if !self.entered && matches!(self.config.entry(), Entry::SuppressThenQuery { .. }) {
+            self.become_querying(now, out);
+        } else {
+            self.become_leading(now, out);
         }
     }
 
@@ -428,115 +411,76 @@ impl Announce {
     }
 
     fn become_leading(&mut self, now: Time, out: &mut OutboxOf<Self>) {
+        self.entered = true;
         self.timers.clear_all();
         let epoch = self.mint(out);
-        self.role = Role::Leading { since: now, epoch };
-        self.announce(now, out);
+        self.role = Role::Leading { since: now, epoch, established: false };
+        self.announce(now, None, out);
     }
 
-    /// Keeps a pending Hint: if the new leader is behind as well, it is still worth asking.
-    fn become_following(&mut self, now: Time, leader: Peer, epoch: u64) {
-        self.role = Role::Following { leader, heard: now, epoch };
+    /// Keeps a pending Hint: if the new leader is behind as well, it is still worth asking. Likewise
+    /// a pending Query, as long as nobody has answered it.
+    fn become_following(&mut self, now: Time, leader: Peer, heard: &Announcement) {
+        self.role = Role::Following { leader, heard: now, epoch: heard.epoch, claim: heard.claim };
+        self.entered = true;
+        self.key = self.config.criterion().key(None);
+        self.asked = None;
+        self.succeeds = None;
         self.timers.clear(Timer::Announce);
         self.timers.clear(Timer::Suppress);
         self.timers.clear(Timer::Answer);
-        if let Some(listen) = self.config.listen() {
+        self.timers.clear(Timer::Reply);
+        if self.verified {
+            self.timers.clear(Timer::Query);
+        }
+        if let Some(listen) = self.listen(heard.period) {
             self.timers.set(Timer::Listen, now + listen);
         }
+    }
+
+    /// H-11: how long to believe a silent leader that announces every `period`. As long as `T_L` if
+    /// that is our own period or unknown.
+    fn listen(&self, period: Duration) -> Option<Duration> {
+        let (listen, ours) = (self.config.listen()?, self.config.announce());
+        if !self.hardened() || period == ours {
+            return Some(listen);
+        }
+        let period = u128::from(period.min(ours * MAX_STRETCH).as_micros());
+        let stretched = (u128::from(listen.as_micros()) * period)
+            .saturating_mul(100 + DRIFT_PERCENT)
+            / (u128::from(ours.as_micros()) * 100);
+        Some(listen.max(Duration::from_micros(u64::try_from(stretched).unwrap_or(u64::MAX))))
     }
 }
 
 impl Announce {
-    fn announce(&mut self, now: Time, out: &mut OutboxOf<Self>) {
-        let Role::Leading { epoch, .. } = self.role else {
+    fn announce(&mut self, now: Time, answers: Option<u64>, out: &mut OutboxOf<Self>) {
+        let (hardened, listen) = (self.hardened(), self.config.listen());
+        let Role::Leading { since, epoch, established } = &mut self.role else {
             unreachable!("become_following and become_suppressing disarm Announce")
         };
-        let sequence = self.next_sequence();
-        out.multicast(Message::Announce { sequence, epoch });
+        let (epoch, tenure) = (*epoch, now.since(*since));
+        // H-7. Decided here, so that nobody ever holds us for more than we have told.
+        *established |=
+            self.config.tenure() == Tenure::Sticky && listen.is_some_and(|listen| tenure >= listen);
+        // H-10. Later than this everybody has given up the one before us anyway.
+        let supersedes = self.succeeds.filter(|_| listen.is_none_or(|listen| tenure <= listen));
+        let period = if hardened { self.config.announce() } else { Duration::ZERO };
+        let (claim, sequence) = (self.rank().claim, self.next_sequence());
+        out.multicast(Message::Announce(Announcement {
+            sequence,
+            epoch,
+            claim,
+            period,
+            supersedes,
+            answers,
+        }));
         self.timers.set(Timer::Announce, now + self.config.announce());
-    }
-
-    fn answer(&mut self, now: Time, out: &mut OutboxOf<Self>) {
-        let minted = self.mint(out);
-        if let Role::Leading { epoch, .. } = &mut self.role {
-            *epoch = minted;
-        }
-        self.answered = Some(now);
-        self.timers.clear(Timer::Answer);
-        self.announce(now, out);
-    }
-
-    fn hint(&mut self, now: Time, out: &mut OutboxOf<Self>) {
-        let (sequence, need) = (self.next_sequence(), self.need());
-        out.multicast(Message::Hint { sequence, need });
-        self.hinted = Some(now);
-    }
-
-    /// H-5: the next counter, durable before anyone hears of it. The base forms have none.
-    fn mint(&mut self, out: &mut OutboxOf<Self>) -> u64 {
-        if !self.hardened() {
-            return 0;
-        }
-        self.max_epoch = self.max_epoch.saturating_add(1);
-        let token = Epoch::mint(self.max_epoch, self.me);
-        if self.vouchable(token) {
-            self.vouched = Some(token);
-        }
-        self.persist(out);
-        self.max_epoch
-    }
-
-    /// H-9: vouch for the leader's latest token, or ask for a larger one. What is vouched for is made
-    /// durable, so that not even a restart lets this observer go back (H-12).
-    fn review(&mut self, now: Time, out: &mut OutboxOf<Self>) {
-        let Role::Following { leader, epoch, .. } = self.role else { return };
-        let token = Epoch::mint(epoch, leader);
-        if !self.vouchable(token) {
-            self.ask_later(now);
-            return;
-        }
-        self.timers.clear(Timer::Hint);
-        if self.vouched != Some(token) {
-            self.vouched = Some(token);
-            self.persist(out);
-        }
-    }
-
-    fn persist(&self, out: &mut OutboxOf<Self>) {
-        out.persist(Durable { max_epoch: self.max_epoch, vouched: self.vouched });
-    }
-
-    /// A random while, so that one of many confused followers speaks for all; and not within half an
-    /// announce period of our last hint, so that the leader has had a chance to answer it.
-    fn ask_later(&mut self, now: Time) {
-        if self.timers.deadline(Timer::Hint).is_some() {
-            return;
-        }
-        let soon = now + self.rng.up_to(self.config.reply());
-        let earliest = self.hinted.map_or(now, |hinted| hinted + self.config.announce().div(2));
-        self.timers.set(Timer::Hint, soon.max(earliest));
-    }
-
-    fn vouchable(&self, token: Epoch) -> bool {
-        token.counter() >= self.max_epoch
-            && self.vouched.is_none_or(|last| token == last || token.counter() > last.counter())
-    }
-
-    /// The counter to ask a leader for. Nothing vouched for was ever above `max_epoch`.
-    fn need(&self) -> u64 {
-        self.max_epoch.saturating_add(1)
     }
 
     fn next_sequence(&mut self) -> u64 {
         self.sequence = self.sequence.saturating_add(1);
         self.sequence
-    }
-
-    /// Whether the application may be told that `leader` leads under this token. A leader that owes
-    /// an answer goes on under its old token for up to `T_R`; a follower tells of no token that it
-    /// knows to be stale.
-    fn exposes(&self, leader: Peer, token: Epoch) -> bool {
-        self.vouched == Some(token) && (leader == self.me || token.counter() >= self.max_epoch)
     }
 }
 
@@ -565,7 +509,7 @@ impl Machine for Announce {
                 Ok(())
             }
             Input::Leave => {
-                self.become_idle();
+                self.leave(now, out);
                 Ok(())
             }
             Input::Feed(never) | Input::Command(never) => match never {},
@@ -583,14 +527,21 @@ impl Election for Announce {
         let unknown = |why| Leadership::unknown(Mode::Announced, why);
         let hardened = self.hardened();
         let (leader, counter, settled, why) = match self.role {
-            Role::Idle => return unknown(Why::NotRunning),
-            Role::Suppressing { since } if hardened => return unknown(Why::Standing { since }),
-            Role::Suppressing { since } => (self.me, 0, false, Why::Standing { since }),
-            Role::Leading { since, epoch } => {
+            Role::Idle | Role::Leaving { .. } => return unknown(Why::NotRunning),
+            Role::Suppressing { since } | Role::Querying { since } if hardened => {
+                return unknown(Why::Standing { since });
+            }
+            Role::Suppressing { since } | Role::Querying { since } => {
+                (self.me, 0, false, Why::Standing { since })
+            }
+            Role::Leading { since, epoch, .. } => {
                 let owes_answer = self.timers.deadline(Timer::Answer).is_some();
                 (self.me, epoch, !owes_answer, Why::Unchallenged { since })
             }
-            Role::Following { leader, heard, epoch } => {
+            Role::Following { leader, .. } if !self.verified => {
+                return unknown(Why::Unanswered { leader: leader.id });
+            }
+            Role::Following { leader, heard, epoch, .. } => {
                 (leader, epoch, true, Why::Announced { heard })
             }
         };
@@ -603,5 +554,8 @@ impl Election for Announce {
     }
 }
 
-/// `J`: how far above the largest epoch seen an honest one may be (H-3, default of the spec).
-const MAX_JUMP: u64 = 1 << 20;
+/// `ρ` in percent: how much faster than its sender's a clock may run (H-11, default of the spec).
+const DRIFT_PERCENT: u128 = 1;
+/// How many times our own period a sender's may be and still stretch our patience. Arbitrary, but
+/// without a limit one announcement could make us follow a silent leader for ever.
+const MAX_STRETCH: u64 = 64;

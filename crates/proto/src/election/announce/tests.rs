@@ -1,14 +1,17 @@
 use std::{vec, vec::Vec};
 
-use proptest::prelude::*;
-
-use super::*;
+use super::{epochs::MAX_JUMP, *};
 use crate::{
     id::Boot,
     machine::{Effect, Outbox},
 };
 
+mod baseline;
+mod contract;
+mod group;
+mod policies;
 mod segment;
+mod several;
 
 type Effects = Vec<Effect<Message, Durable, Event>>;
 
@@ -30,12 +33,27 @@ fn config(suppression: Suppression, rules: Rules) -> Config {
     Config::new(ms(1_000), Some(ms(3_000)), suppression, rules).unwrap()
 }
 
+/// As a node of [`config`] with hardened rules says it.
 fn announce(sequence: u64, epoch: u64) -> Message {
-    Message::Announce { sequence, epoch }
+    Message::Announce(Announcement {
+        sequence,
+        epoch,
+        period: ms(1_000),
+        ..Announcement::default()
+    })
+}
+
+/// As a node of the base forms says it.
+fn plain(sequence: u64) -> Message {
+    Message::Announce(Announcement { sequence, ..Announcement::default() })
 }
 
 fn hint(sequence: u64, need: u64) -> Message {
     Message::Hint { sequence, need }
+}
+
+fn bye(sequence: u64, epoch: u64) -> Message {
+    Message::Bye { sequence, epoch }
 }
 
 fn token(counter: u64, id: u64) -> Option<Epoch> {
@@ -143,7 +161,7 @@ fn starting_waits_out_the_suppression_and_then_claims() {
         if hardened {
             assert_eq!(effects, [persisted(1), said(announce(1, 1))], "persist comes first");
         } else {
-            assert_eq!(effects, [said(announce(1, 0))]);
+            assert_eq!(effects, [said(plain(1))]);
         }
         assert_eq!(node.due(), Some((at(1_600), Timer::Announce)));
         let view = node.view();
@@ -161,7 +179,7 @@ fn a_wait_of_zero_claims_within_the_same_input() {
         Suppression::Uniform(Duration::ZERO),
     ] {
         let mut node = Node::new(5, suppression, Rules::Corrected);
-        assert_eq!(node.start(0), [said(announce(1, 0))], "{suppression:?}");
+        assert_eq!(node.start(0), [said(plain(1))], "{suppression:?}");
         assert_eq!(node.due(), Some((at(1_000), Timer::Announce)));
     }
 }
@@ -183,9 +201,12 @@ fn a_uniform_wait_stays_within_its_bound_and_is_redrawn() {
 fn a_leader_announces_every_period() {
     for rules in ALL_RULES {
         let mut node = Node::leading(rules);
-        let epoch = u64::from(rules == Rules::Hardened);
         for beat in 1..4 {
-            assert_eq!(node.wakes(1_000 * beat), [said(announce(beat + 1, epoch))]);
+            let expected = match rules {
+                Rules::Hardened => announce(beat + 1, 1),
+                Rules::AsPublished | Rules::Corrected => plain(beat + 1),
+            };
+            assert_eq!(node.wakes(1_000 * beat), [said(expected)]);
             assert_eq!(node.due(), Some((at(1_000 * (beat + 1)), Timer::Announce)));
         }
         assert_eq!(node.wakes(3_500), [], "an early wake-up is harmless");
@@ -266,7 +287,7 @@ fn a_leader_ranked_below_ourselves_is_given_up_whatever_it_says() {
     for rules in [Rules::Corrected, Rules::Hardened] {
         let mut node = Node::new(5, Suppression::None, rules);
         node.start(0);
-        node.machine.become_following(at(0), peer(3, 1), 0);
+        node.machine.become_following(at(0), peer(3, 1), &Announcement::default());
         for beat in 1..3 {
             node.hears(1_000 * beat, peer(3, 1), announce(beat, 0)).unwrap();
         }
@@ -526,81 +547,4 @@ fn a_new_life_of_the_leader_replaces_the_old_one() {
     node.hears(1_000, reborn, announce(1, 8)).unwrap();
     assert_eq!(node.due(), Some((at(4_000), Timer::Listen)));
     assert_eq!(node.view().epoch, Some(Epoch::mint(8, reborn)));
-}
-
-fn any_message() -> impl Strategy<Value = Message> {
-    let counter = || prop_oneof![4 => 0..6_u64, 1 => Just(MAX_JUMP), 1 => any::<u64>()];
-    (any::<bool>(), 0..12_u64, counter()).prop_map(|(is_hint, sequence, counter)| {
-        if is_hint { hint(sequence, counter) } else { announce(sequence, counter) }
-    })
-}
-
-#[derive(Clone, Debug)]
-enum Step {
-    Hear(Peer, Message),
-    Wake,
-    Leave,
-}
-
-fn any_step() -> impl Strategy<Value = (u64, Step)> {
-    let hear = (0..9_u64, 0..3_u64, any_message());
-    let step = prop_oneof![
-        12 => hear.prop_map(|(id, boot, message)| Step::Hear(peer(id, boot), message)),
-        8 => Just(Step::Wake),
-        1 => Just(Step::Leave),
-    ];
-    (prop_oneof![3 => 0..300_u64, 1 => 0..5_000_u64], step)
-}
-
-proptest! {
-    #[test]
-    fn messages_survive_the_wire_at_their_exact_length(
-        is_hint: bool, sequence: u64, counter: u64, noise: Vec<u8>,
-    ) {
-        let sent = if is_hint { hint(sequence, counter) } else { announce(sequence, counter) };
-        let mut bytes = vec![];
-        sent.encode(&mut bytes);
-        prop_assert_eq!(bytes.len(), sent.encoded_len());
-        let mut reader = Reader::new(&bytes);
-        prop_assert_eq!(Message::decode(&mut reader), Ok(sent));
-        prop_assert_eq!(reader.finish(), Ok(()));
-        let _either_way = Message::decode(&mut Reader::new(&noise));
-    }
-
-    #[test]
-    fn no_order_of_inputs_breaks_the_contract(
-        rules in prop::sample::select(&ALL_RULES[..]),
-        wait in prop::sample::select(vec![
-            Suppression::None, Suppression::Fixed(ms(300)), Suppression::Uniform(ms(900)),
-        ]),
-        durable in prop::option::of(prop_oneof![0..9_u64, Just(u64::MAX)]),
-        steps in prop::collection::vec(any_step(), 0..120),
-    ) {
-        let durable = durable.map(self::durable);
-        let mut node = Node::with(peer(5, 1), config(wait, rules), durable);
-        node.start(0);
-        let (mut now, mut last) = (0, None);
-        for (pause, step) in steps {
-            now += pause;
-            let before = node.machine.clone();
-            let outcome = match &step {
-                Step::Hear(from, message) => node.hears(now, *from, *message),
-                Step::Wake => Ok(node.wakes(now)),
-                Step::Leave => node.input(now, Input::Leave),
-            };
-            if outcome.is_err() {
-                prop_assert_eq!(&node.machine, &before);
-                prop_assert!(node.out.is_empty());
-            }
-            if matches!(step, Step::Wake) {
-                prop_assert!(node.due().is_none_or(|(due, _)| due > at(now)));
-            }
-            let view = node.view();
-            prop_assert_eq!(view.epoch.is_some(), rules == Rules::Hardened && view.leader.is_some());
-            if view.epoch.is_some() {
-                prop_assert!(view.epoch >= last, "{:?} then {:?}", last, view.epoch);
-                last = view.epoch;
-            }
-        }
-    }
 }

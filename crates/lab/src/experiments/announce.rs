@@ -1,5 +1,0 @@
-//! x
-use crate::experiment::Experiment;
-pub(super) fn all() -> Vec<Experiment> {
-    Vec::new()
-}

@@ -1,0 +1,72 @@
+//! Every experiment is well formed: its cells are scenarios, its names are unique, its claims and figures do
+//! not fall over results that are missing.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use bellwether_lab::{claim::Verdict, experiment::Size, experiments, table::Table};
+
+#[test]
+fn every_cell_of_every_experiment_is_a_scenario_of_its_own() {
+    let mut ids = BTreeSet::new();
+    for experiment in experiments::all() {
+        assert!(ids.insert(experiment.id), "{} twice", experiment.id);
+        for size in [Size::Full, Size::Quick] {
+            let mut names = BTreeSet::new();
+            let cells = (experiment.cells)(size);
+            assert!(!cells.is_empty(), "{}", experiment.id);
+            for cell in cells {
+                cell.scenario().unwrap_or_else(|error| panic!("{}: {error}", experiment.id));
+                assert!(!cell.name.contains([',', '\n', '"']), "{:?} in a CSV file", cell.name);
+                assert!(cell.runs > 0);
+                assert!(names.insert(cell.name.clone()), "{} {:?} twice", experiment.id, cell.name);
+            }
+        }
+    }
+    // The digest's table of announce experiments.
+    for id in [
+        "announce-tab-5.1",
+        "announce-fig-5.6",
+        "announce-fig-5.7",
+        "announce-fig-5.8",
+        "announce-fig-5.9",
+        "announce-fig-5.10",
+        "announce-fig-5.11",
+        "announce-fig-5.12",
+        "announce-fig-5.13",
+        "announce-5.3-delay",
+        "announce-5.3-reest",
+        "announce-5.3-join",
+        "announce-5.3-msgs",
+        "announce-5.3-incons",
+        "announce-5.4.4-const",
+        "announce-tl-cold",
+        "announce-timer-exp",
+        "announce-map",
+        "announce-bye",
+        "announce-query",
+        "announce-sq",
+        "announce-k",
+        "announce-supal",
+    ] {
+        assert!(ids.contains(id), "{id} is missing");
+    }
+}
+
+/// No claim is kept without evidence.
+#[test]
+fn without_results_no_claim_is_reproduced() {
+    for experiment in experiments::all() {
+        let nothing = Table::new(Size::Full, BTreeMap::new());
+        (experiment.figures)(&nothing).iter().for_each(|figure| assert!(!figure.svg().is_empty()));
+        for claim in (experiment.claims)(&nothing) {
+            let analytic = claim.sentence.contains("never converges");
+            assert!(
+                claim.verdict != Verdict::Reproduced || analytic,
+                "{}: {:?} holds without a single run: {}",
+                experiment.id,
+                claim.sentence,
+                claim.measured,
+            );
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! Results survive kills, shards and mischief.
+
+use std::{
+    fs,
+    path::Path,
+    sync::atomic::{AtomicU64, Ordering},
+};
+
+use bellwether_lab::{
+    experiment::{Cell, Experiment, Size},
+    runner::{self, LabError, Plan, Shard},
+    store::{Manifest, Store, StoreError},
+};
+
+const BASE: &str = r#"
+    name = "small"
+    duration = "60s"
+    until = "agreement"
+    network = { nodes = 4, loss = { kind = "independent", rate = 0.3 } }
+    [election]
+    kind = "announce"
+    variant = "le-s"
+    announce = "1s"
+    suppress = "1s"
+    listen = "3s"
+"#;
+
+fn experiment() -> Experiment {
+    Experiment {
+        id: "test-sweep",
+        title: "a sweep",
+        source: "this test",
+        cells: |size| {
+            let cell =
+                |n: u32| Cell::new(format!("n={n}"), BASE, size.runs(60)).set("network.nodes", n);
+            (2..8).map(cell).collect()
+        },
+        claims: |_| Vec::new(),
+        figures: |_| Vec::new(),
+    }
+}
+
+fn store(folder: &Path) -> Store {
+    Store::create(folder, Manifest::new(Size::Quick, 7)).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn run(store: &Store, shard: Shard) -> Result<u64, LabError> {
+    let runs = AtomicU64::new(0);
+    runner::run(&experiment(), store, shard, || {
+        runs.fetch_add(1, Ordering::Relaxed);
+    })?;
+    Ok(runs.into_inner())
+}
+
+fn text(folder: &Path) -> String {
+    fs::read_to_string(folder.join("test-sweep.csv")).unwrap_or_default()
+}
+
+#[test]
+fn a_killed_run_goes_on_where_it_was_and_ends_with_the_same_bytes() {
+    let whole = tempfile::tempdir().unwrap();
+    assert_eq!(run(&store(whole.path()), Shard::WHOLE).unwrap(), 6 * 40);
+    let expected = text(whole.path());
+
+    // Killed after each byte that a write could have got to, in steps.
+    for kept in (0..expected.len()).step_by(expected.len() / 23) {
+        let folder = tempfile::tempdir().unwrap();
+        let store = store(folder.path());
+        fs::write(folder.path().join("test-sweep.csv"), &expected[..kept]).unwrap();
+        let done = store.load("test-sweep").unwrap().len();
+        let runs = run(&store, Shard::WHOLE).unwrap();
+        assert_eq!(runs, (6 - done as u64) * 40, "no finished cell is run twice ({kept} bytes)");
+        assert_eq!(text(folder.path()), expected, "{kept} bytes");
+        assert_eq!(run(&store, Shard::WHOLE).unwrap(), 0, "nothing is left to do");
+    }
+}
+
+#[test]
+fn shards_merge_to_the_whole() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    run(&store(&at("whole")), Shard::WHOLE).unwrap();
+    for index in [1, 2] {
+        let half = store(&at(&format!("half-{index}")));
+        assert_eq!(run(&half, Shard { index, of: 2 }).unwrap(), 3 * 40);
+        let error = runner::results(&experiment(), &half).unwrap_err();
+        assert_eq!(error.to_string(), "test-sweep: 3 of 6 cells are missing; run it first");
+    }
+    let merged = store(&at("merged"));
+    for index in [2, 1] {
+        let half = Store::open(&at(&format!("half-{index}"))).unwrap();
+        assert_eq!(merged.merge(&half, &[experiment()]).unwrap(), 3);
+    }
+    assert_eq!(text(&at("merged")), text(&at("whole")));
+    let plan = runner::plan(&experiment(), &merged, Shard::WHOLE).unwrap();
+    assert_eq!(plan, Plan { cells: 0, runs: 0, done: 6 });
+    assert!(runner::results(&experiment(), &merged).is_ok());
+}
+
+#[test]
+fn a_merge_that_would_change_a_cell_is_refused_and_changes_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let (one, two) = (folder.path().join("one"), folder.path().join("two"));
+    run(&store(&one), Shard::WHOLE).unwrap();
+    run(&store(&two), Shard::WHOLE).unwrap();
+    let before = text(&one);
+    let forged = text(&two).replacen(",s,40,", ",s,39,", 1);
+    assert_ne!(forged, before);
+    fs::write(two.join("test-sweep.csv"), forged).unwrap();
+    let error = store(&one).merge(&store(&two), &[experiment()]).unwrap_err();
+    assert!(matches!(&error, StoreError::Conflict { cell, .. } if cell == "n=2"), "{error}");
+    assert_eq!(text(&one), before);
+}
+
+#[test]
+fn a_corrupt_file_is_named_with_its_line_and_left_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = store(folder.path());
+    run(&store, Shard::WHOLE).unwrap();
+    let good = text(folder.path());
+    let lines: Vec<&str> = good.lines().collect();
+    let spoil = |number: usize, line: &str| {
+        let mut lines = lines.clone();
+        lines[number - 1] = line;
+        format!("{}\n", lines.join("\n"))
+    };
+    for (bad, line, problem) in [
+        (spoil(1, "hello"), 1, "this is not a results file"),
+        (spoil(3, "n=2,1,2"), 3, "3 fields, not 11"),
+        (spoil(3, &lines[2].replace(",s,", ",s,x")), 3, "is not a whole number"),
+        (spoil(4, &format!("{}x", lines[3])), 4, "is not a number"),
+        (good.replacen(lines[4], "", 1).replace("\n\n", "\n"), 0, "are missing above"),
+        (format!("{good}{}\n", lines[1]), lines.len() + 1, "\"n=2\" is here twice"),
+    ] {
+        fs::write(folder.path().join("test-sweep.csv"), &bad).unwrap();
+        let error = run(&store, Shard::WHOLE).unwrap_err().to_string();
+        assert!(error.contains(problem), "{error}");
+        assert!(line == 0 || error.contains(&format!("test-sweep.csv:{line}: ")), "{error}");
+        assert!(error.contains("move the file away"), "{error}");
+        assert_eq!(text(folder.path()), bad, "it was not touched");
+    }
+}
+
+#[test]
+fn results_of_another_kind_do_not_mix() {
+    let folder = tempfile::tempdir().unwrap();
+    store(folder.path());
+    let error = Store::create(folder.path(), Manifest::new(Size::Full, 7)).unwrap_err();
+    assert!(error.to_string().contains("holds quick results"), "{error}");
+    assert!(Store::create(folder.path(), Manifest::new(Size::Quick, 8)).is_err());
+    fs::write(folder.path().join("manifest.json"), "{").unwrap();
+    let error = Store::open(folder.path()).unwrap_err();
+    assert!(matches!(error, StoreError::BadManifest { .. }), "{error}");
+    let nothing = Store::open(&folder.path().join("nothing")).unwrap_err();
+    assert!(nothing.to_string().contains("holds no results"), "{nothing}");
+}
+
+#[test]
+fn a_directory_that_cannot_be_made_is_an_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("file");
+    fs::write(&file, "in the way").unwrap();
+    let error = Store::create(&file.join("out"), Manifest::new(Size::Quick, 1)).unwrap_err();
+    assert!(matches!(error, StoreError::Io { .. }), "{error}");
+    assert_eq!(fs::read_to_string(&file).unwrap(), "in the way");
+}

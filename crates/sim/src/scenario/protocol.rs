@@ -1,0 +1,225 @@
+//! Reading what the nodes run: `[membership]` or `[election]`.
+
+use bellwether_proto::{
+    Duration,
+    election::announce::{
+        Bye, Config, Criterion, Entry, Rules, Suppression, Tenure,
+        baseline::{AlConfig, Composition, SupAlConfig, SupConfig},
+        several,
+    },
+};
+
+use super::{
+    AnnounceSettings, PingConfig, Protocol, ScenarioError,
+    section::{Reader, Result, Section},
+};
+
+pub(super) fn protocol(root: &mut Section<'_>, nodes: u32) -> Result<Protocol> {
+    let either = "[membership] with kind = \"ping\", or [election] with kind = \"announce\"";
+    match (root.take("membership"), root.take("election")) {
+        (Some(field), None) => {
+            let mut section = field.section()?;
+            let ping = section.kind(&mut (), &[("ping", |section, ()| ping(section))])?;
+            if nodes < 2 {
+                let error = section.field().error_unquoted("has nobody to ping: there is one node");
+                return Err(error.with_allowed("network.nodes = 2 or more"));
+            }
+            section.end()?;
+            Ok(Protocol::Ping(ping))
+        }
+        (None, Some(field)) => {
+            let mut section = field.section()?;
+            let protocol = section.kind(&mut (), &elections())?;
+            section.end()?;
+            Ok(protocol)
+        }
+        (Some(first), Some(second)) => {
+            let problem = format!("stands beside [membership] at {}", first.place());
+            Err(second.error_unquoted(problem).with_allowed(format!("one of them: {either}")))
+        }
+        (None, None) => {
+            let error = root.field().error_unquoted("does not say what the nodes run");
+            Err(error.with_allowed(either))
+        }
+    }
+}
+
+fn elections<'a>() -> [(&'static str, Reader<'a, (), Protocol>); 5] {
+    [
+        ("announce", |section, ()| announce(section)),
+        ("announce-several", |section, ()| {
+            let (announce, listen) = periods(section)?;
+            let suppression = suppression(section)?;
+            let leaders = section.require("leaders", "2")?.integer(1..=u32::MAX)?;
+            let config = several::Config::new(announce, listen, suppression, leaders);
+            Ok(Protocol::Several(config.map_err(|error| refused(section, error))?))
+        }),
+        ("sup", |section, ()| {
+            let config = SupConfig::new(suppression(section)?);
+            Ok(Protocol::Sup(config.map_err(|error| refused(section, error))?))
+        }),
+        ("al", |section, ()| {
+            let (announce, listen) = periods(section)?;
+            let config = AlConfig::new(announce, listen);
+            Ok(Protocol::Al(config.map_err(|error| refused(section, error))?))
+        }),
+        ("sup-al", |section, ()| {
+            let (announce, listen) = periods(section)?;
+            let suppression = suppression(section)?;
+            let composition = section
+                .require("composition", "\"defer\" or \"persist\"")?
+                .choice(&[("defer", Composition::Defer), ("persist", Composition::Persist)])?;
+            let config = SupAlConfig::new(announce, listen, suppression, composition);
+            Ok(Protocol::SupAl(config.map_err(|error| refused(section, error))?))
+        }),
+    ]
+}
+
+/// The machine's own configuration refused what each field allows by itself.
+fn refused(section: &Section<'_>, error: impl std::fmt::Display) -> ScenarioError {
+    section.field().error_unquoted(format!("cannot work: {error}"))
+}
+
+fn ping(section: &mut Section<'_>) -> Result<PingConfig> {
+    let period = section.require("period", "\"20ms\"")?.span()?;
+    let field = section.require("timeout", "\"5ms\"")?;
+    let timeout = field.span()?;
+    if timeout >= period {
+        let error = field.error(format!("does not end within the period of {period}"));
+        return Err(error.with_allowed(format!("less than \"{period}\"")));
+    }
+    Ok(PingConfig { period, timeout })
+}
+
+/// `T_A` and `T_L`.
+fn periods(section: &mut Section<'_>) -> Result<(Duration, Option<Duration>)> {
+    let announce = section.require("announce", "\"1s\"")?.span()?;
+    let field = section.require("listen", "\"3s\" or \"never\"")?;
+    let listen = match field.text() {
+        Ok("never") => None,
+        _ => Some(field.duration()?),
+    };
+    if listen.is_some_and(|listen| listen < announce) {
+        let problem =
+            format!("ends before a leader announces itself again (announce = {announce})");
+        let allowed = format!("at least \"{announce}\", or \"never\"");
+        return Err(field.error(problem).with_allowed(allowed));
+    }
+    Ok((announce, listen))
+}
+
+/// `d(T_S)`.
+fn suppression(section: &mut Section<'_>) -> Result<Suppression> {
+    #[derive(Clone, Copy)]
+    enum Timer {
+        Uniform,
+        Fixed,
+        Exponential,
+        Mapped,
+    }
+    let timer = section.or("timer", Timer::Uniform, |field| {
+        field.choice(&[
+            ("uniform", Timer::Uniform),
+            ("fixed", Timer::Fixed),
+            ("exponential", Timer::Exponential),
+            ("mapped", Timer::Mapped),
+        ])
+    })?;
+    let longest = section.require("suppress", "\"1s\"")?.duration()?;
+    Ok(match timer {
+        Timer::Uniform => Suppression::Uniform(longest),
+        Timer::Fixed => Suppression::Fixed(longest),
+        Timer::Exponential => {
+            let lambda = section.require("lambda", "5.6")?.length()?;
+            Suppression::Exponential { longest, lambda }
+        }
+        Timer::Mapped => {
+            Suppression::Mapped { longest, jitter: section.require("jitter", "0.5")?.rate()? }
+        }
+    })
+}
+
+fn announce(section: &mut Section<'_>) -> Result<Protocol> {
+    #[derive(Clone, Copy, PartialEq)]
+    enum Variant {
+        LeA,
+        LeS,
+        LeM,
+    }
+    let variant = section.require("variant", "\"le-a\", \"le-s\" or \"le-m\"")?.choice(&[
+        ("le-a", Variant::LeA),
+        ("le-s", Variant::LeS),
+        ("le-m", Variant::LeM),
+    ])?;
+    let (announce, listen) = periods(section)?;
+    let suppression = match variant {
+        Variant::LeA => no_suppression(section)?,
+        Variant::LeS | Variant::LeM => suppression(section)?,
+    };
+    let rules = section.or("rules", Rules::Hardened, |field| {
+        field.choice(&[
+            ("hardened", Rules::Hardened),
+            ("corrected", Rules::Corrected),
+            ("as-published", Rules::AsPublished),
+        ])
+    })?;
+    let mut config = Config::new(announce, listen, suppression, rules)
+        .map_err(|error| refused(section, error))?;
+    if variant == Variant::LeM {
+        config = config.with_criterion(Criterion::Wake).map_err(|error| refused(section, error))?;
+    }
+    let random_goodness = match section.take("criterion") {
+        Some(field) if variant == Variant::LeM && !section.is_leftover("criterion") => {
+            let error = field.error("has no meaning in le-m, where the first to wake is the best");
+            return Err(error.with_allowed("leave it out, or variant = \"le-s\""));
+        }
+        Some(field) => field.choice(&[("identity", false), ("random", true)])?,
+        None => false,
+    };
+    let config = policies(section, config)?;
+    Ok(Protocol::Announce(AnnounceSettings { config, random_goodness }))
+}
+
+/// LE-A has no wait to configure; what a changed variant left behind may stay.
+fn no_suppression(section: &mut Section<'_>) -> Result<Suppression> {
+    for key in ["suppress", "timer", "lambda", "jitter"] {
+        if !section.is_leftover(key)
+            && let Some(field) = section.take(key)
+        {
+            let error = field.error("has no meaning in le-a, which claims leadership at once");
+            return Err(error.with_allowed("leave it out, or variant = \"le-s\""));
+        }
+    }
+    Ok(Suppression::None)
+}
+
+fn policies(section: &mut Section<'_>, mut config: Config) -> Result<Config> {
+    let apply = |result: std::result::Result<Config, _>, field: &super::section::Field<'_>| {
+        result.map_err(|error| field.error(format!("cannot work: {error}")))
+    };
+    if let Some(field) = section.take("reply") {
+        config = apply(config.with_reply(field.duration()?), &field)?;
+    }
+    if let Some(field) = section.take("tenure") {
+        let choices = [("preemptive", Tenure::Preemptive), ("sticky", Tenure::Sticky)];
+        config = apply(config.with_tenure(field.choice(&choices)?), &field)?;
+    }
+    if let Some(field) = section.take("bye") {
+        let mut table = field.clone().section()?;
+        let copies = table.require("copies", "2")?.integer(1..=255)?;
+        let spacing = table.require("spacing", "\"200ms\"")?.duration()?;
+        table.end()?;
+        let copies = u8::try_from(copies).unwrap_or(u8::MAX);
+        config = apply(config.with_bye(Bye { copies, spacing }), &field)?;
+    }
+    if let Some(field) = section.take("entry") {
+        let timeout = |section: &mut Section<'_>| section.require("query", "\"400ms\"")?.span();
+        let entry = match field.choice(&[("plain", 0), ("query", 1), ("suppress-query", 2)])? {
+            0 => Entry::Plain,
+            1 => Entry::Query { timeout: timeout(section)? },
+            _ => Entry::SuppressThenQuery { timeout: timeout(section)? },
+        };
+        config = apply(config.with_entry(entry), &field)?;
+    }
+    Ok(config)
+}
