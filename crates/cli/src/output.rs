@@ -109,8 +109,9 @@ pub(crate) fn progress(steps: u64) -> ProgressBar {
         return ProgressBar::hidden();
     }
     let bar = ProgressBar::with_draw_target(Some(steps), ProgressDrawTarget::stderr());
-    let style = ProgressStyle::with_template("{bar:40} {pos}/{len} {elapsed} of about {duration}")
-        .expect("the template is valid");
+    let style =
+        ProgressStyle::with_template("{bar:40} {pos}/{len} runs, {elapsed} gone, about {eta} left")
+            .expect("the template is valid");
     bar.set_style(style);
     bar.enable_steady_tick(Duration::from_millis(200));
     bar

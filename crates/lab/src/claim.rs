@@ -127,6 +127,17 @@ impl Claim {
         }
     }
 
+    /// A claim with a verdict that is more than yes or no.
+    pub fn judged(
+        sentence: impl Into<String>,
+        published: impl Into<String>,
+        measured: impl Into<String>,
+        verdict: Verdict,
+    ) -> Self {
+        let holds = verdict == Verdict::Reproduced;
+        Self { verdict, ..Self::holds(sentence, published, measured, holds) }
+    }
+
     /// The value agrees with `expected` within four standard errors.
     pub fn agrees(sentence: impl Into<String>, measured: Estimate, expected: f64) -> Self {
         let off = measured.errors_from(expected);
@@ -159,7 +170,10 @@ impl Claim {
         let Some((off, name, measured, expected)) = worst else {
             return Self::holds(sentence, "", "nothing was measured", false);
         };
-        let measured = format!("{count} values; farthest at {name}: {measured}, {off:.1} s.e.");
+        let measured = match count {
+            1 => format!("{measured}, {off:.1} s.e."),
+            _ => format!("{count} values; farthest at {name}: {measured}, {off:.1} s.e."),
+        };
         let mut claim =
             Self::holds(sentence, format!("{} at {name}", short(expected)), measured, off <= 4.0);
         if off > 4.0 {

@@ -1,6 +1,14 @@
 //! Figures: measured points with error bars beside analytic curves, as SVG.
 
-use plotters::{coord::Shift, prelude::*};
+use std::ops::Range;
+
+use plotters::{
+    coord::{
+        Shift,
+        ranged1d::{KeyPointHint, NoDefaultFormatting, Ranged, ValueFormatter},
+    },
+    prelude::*,
+};
 
 use crate::{
     claim::{Estimate, short},
@@ -41,14 +49,82 @@ impl Axis {
     pub fn log(label: impl Into<String>) -> Self {
         Self { label: label.into(), log: true }
     }
+}
+
+/// An axis with its ends: what maps values to pixels and chooses the ticks.
+struct Scale {
+    log: bool,
+    /// The ends, as logarithms where the axis is logarithmic.
+    low: f64,
+    high: f64,
+}
+
+impl Scale {
+    /// Spans all finite values, with some room; a linear one starts from zero if nothing is below.
+    fn over(axis: &Axis, values: impl Iterator<Item = f64>, room: f64) -> Self {
+        let mut scale = Self { log: axis.log, low: f64::INFINITY, high: f64::NEG_INFINITY };
+        for value in values {
+            let place = scale.place(value);
+            if !place.is_finite() {
+                continue;
+            }
+            scale.low = scale.low.min(place);
+            scale.high = scale.high.max(place);
+        }
+        if scale.low > scale.high {
+            return Self { log: axis.log, low: 0.0, high: 1.0 };
+        }
+        let room = if scale.high > scale.low { (scale.high - scale.low) * room } else { 0.5 };
+        scale.high += room;
+        scale.low = if !axis.log && scale.low >= 0.0 { 0.0 } else { scale.low - room };
+        scale
+    }
 
     fn place(&self, value: f64) -> f64 {
         if self.log { libm::log10(value) } else { value }
     }
 
-    fn tick(&self, place: f64) -> String {
-        let value = if self.log { libm::pow(10.0, place) } else { place };
-        let text = short(value);
+    fn value(&self, place: f64) -> f64 {
+        if self.log { libm::pow(10.0, place) } else { place }
+    }
+}
+
+impl Ranged for Scale {
+    type FormatOption = NoDefaultFormatting;
+    type ValueType = f64;
+
+    fn map(&self, value: &f64, (from, to): (i32, i32)) -> i32 {
+        let share = (self.place(*value) - self.low) / (self.high - self.low);
+        from + libm::round(f64::from(to - from) * share) as i32
+    }
+
+    /// Round values: 1, 2 and 5 times powers of ten, or multiples of one of them.
+    fn key_points<Hint: KeyPointHint>(&self, _: Hint) -> Vec<f64> {
+        let steps = |exponent: i32| {
+            [1.0, 2.0, 5.0].map(|digit| digit * libm::pow(10.0, f64::from(exponent)))
+        };
+        if self.log {
+            let exponents = libm::floor(self.low) as i32..=libm::ceil(self.high) as i32;
+            let inside = |value: &f64| (self.low..=self.high).contains(&self.place(*value));
+            return exponents.flat_map(steps).filter(inside).collect();
+        }
+        let span = self.high - self.low;
+        let exponent = libm::floor(libm::log10(span)) as i32;
+        let mut steps = (exponent - 2..=exponent).flat_map(steps);
+        let step = steps.find(|step| span / step <= 10.0).unwrap_or(span);
+        let first = libm::ceil(self.low / step) as i64;
+        let last = libm::floor(self.high / step) as i64;
+        (first..=last).map(|count| count as f64 * step).collect()
+    }
+
+    fn range(&self) -> Range<f64> {
+        self.value(self.low)..self.value(self.high)
+    }
+}
+
+impl ValueFormatter<f64> for Scale {
+    fn format(value: &f64) -> String {
+        let text = short(*value);
         match text.contains('.') {
             true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
             false => text,
@@ -124,26 +200,27 @@ impl Figure {
         area: &DrawingArea<SVGBackend<'_>, Shift>,
     ) -> Result<(), DrawingAreaErrorKind<std::io::Error>> {
         area.fill(&WHITE)?;
-        let (xs, ys) = self.ranges();
+        let points = || self.series.iter().flat_map(|series| &series.points);
+        let xs = points().map(|(x, _)| *x);
+        let ys =
+            points().flat_map(|(_, y)| [y.value - y.half_width, y.value, y.value + y.half_width]);
         let mut chart = ChartBuilder::on(area)
             .margin(12)
             .x_label_area_size(44)
             .y_label_area_size(62)
-            .build_cartesian_2d(xs.0..xs.1, ys.0..ys.1)?;
+            .build_cartesian_2d(Scale::over(&self.x, xs, 0.04), Scale::over(&self.y, ys, 0.06))?;
         chart
             .configure_mesh()
-            .light_line_style(BLACK.mix(0.04))
+            .light_line_style(TRANSPARENT)
             .bold_line_style(BLACK.mix(0.12))
             .x_desc(self.x.label.as_str())
             .y_desc(self.y.label.as_str())
-            .x_label_formatter(&|place| self.x.tick(*place))
-            .y_label_formatter(&|place| self.y.tick(*place))
             .axis_desc_style(("sans-serif", 15))
             .label_style(("sans-serif", 13))
             .draw()?;
         for series in &self.series {
             let colour = COLOURS[series.colour % COLOURS.len()];
-            let at = |(x, y): &(f64, Estimate)| (self.x.place(*x), self.y.place(y.value));
+            let at = |(x, y): &(f64, Estimate)| (*x, y.value);
             if series.line {
                 let line = LineSeries::new(series.points.iter().map(at), colour.stroke_width(2));
                 chart.draw_series(line)?.label(series.name.as_str()).legend(move |(x, y)| {
@@ -151,12 +228,11 @@ impl Figure {
                 });
                 continue;
             }
-            let bars = series.points.iter().filter_map(|&(x, y)| {
-                let low = self.y.place(y.value - y.half_width);
-                let high = self.y.place(y.value + y.half_width);
-                let (x, middle) = (self.x.place(x), self.y.place(y.value));
-                let style = colour.stroke_width(1);
-                low.is_finite().then(|| ErrorBar::new_vertical(x, low, middle, high, style, 7))
+            // On a logarithmic axis a bar that reaches zero has no lower end to draw.
+            let drawable = |&&(_, y): &&(f64, Estimate)| !self.y.log || y.value > y.half_width;
+            let bars = series.points.iter().filter(drawable).map(|&(x, y)| {
+                let (low, high) = (y.value - y.half_width, y.value + y.half_width);
+                ErrorBar::new_vertical(x, low, y.value, high, colour.stroke_width(1), 7)
             });
             chart.draw_series(bars)?;
             let dots = series.points.iter().map(|point| Circle::new(at(point), 3, colour.filled()));
@@ -173,34 +249,6 @@ impl Figure {
             .label_font(("sans-serif", 13))
             .draw()?;
         area.present()
-    }
-
-    /// What both axes must span, with a little room.
-    fn ranges(&self) -> ((f64, f64), (f64, f64)) {
-        let points = || self.series.iter().flat_map(|series| &series.points);
-        let xs = points().map(|(x, _)| self.x.place(*x));
-        let ys = points().flat_map(|(_, y)| {
-            [y.value - y.half_width, y.value, y.value + y.half_width].map(|y| self.y.place(y))
-        });
-        (span(xs, 0.04, None), span(ys, 0.06, (!self.y.log).then_some(0.0)))
-    }
-}
-
-/// From the least to the greatest finite value, and `room` more on both sides; from `floor`, if nothing is
-/// below it.
-fn span(values: impl Iterator<Item = f64>, room: f64, floor: Option<f64>) -> (f64, f64) {
-    let (mut low, mut high) = (f64::INFINITY, f64::NEG_INFINITY);
-    for value in values.filter(|value| value.is_finite()) {
-        low = low.min(value);
-        high = high.max(value);
-    }
-    if low > high {
-        return (0.0, 1.0);
-    }
-    let room = if high > low { (high - low) * room } else { 0.5 };
-    match floor {
-        Some(floor) if low >= floor => (floor, high + room),
-        _ => (low - room, high + room),
     }
 }
 
@@ -219,6 +267,8 @@ const COLOURS: [RGBColor; 7] = [
 
 #[cfg(test)]
 mod tests {
+    use plotters::coord::ranged1d::BoldPoints;
+
     use super::*;
 
     fn figure(log: bool) -> Figure {
@@ -246,6 +296,21 @@ mod tests {
             }
             assert!(!svg.contains("NaN") && !svg.contains("inf"));
         }
+    }
+
+    #[test]
+    fn ticks_are_round() {
+        let ticks = |axis: Axis, low, high| {
+            let scale = Scale::over(&axis, [low, high].into_iter(), 0.0);
+            let points = scale.key_points(BoldPoints(10));
+            points.iter().map(Scale::format).collect::<Vec<_>>().join(" ")
+        };
+        assert_eq!(ticks(Axis::log(""), 1.7, 600.0), "2 5 10 20 50 100 200 500");
+        assert_eq!(ticks(Axis::linear(""), 0.3, 7.9), "0 1 2 3 4 5 6 7");
+        assert_eq!(
+            ticks(Axis::linear(""), -0.4, 0.52),
+            "-0.4 -0.3 -0.2 -0.1 0 0.1 0.2 0.3 0.4 0.5"
+        );
     }
 
     #[test]

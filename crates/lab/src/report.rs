@@ -123,7 +123,7 @@ const STYLE: &str = "\
 body{font:16px/1.5 system-ui,sans-serif;max-width:1100px;margin:2rem auto;padding:0 1rem;color:#222;background:#fff}\
 table{border-collapse:collapse;width:100%;font-size:14px}\
 th,td{border-bottom:1px solid #ddd;padding:.4rem .5rem;text-align:left;vertical-align:top}\
-thead th{position:sticky;top:0;background:#f4f4f4}\
+td:first-child{white-space:nowrap}thead th{position:sticky;top:0;background:#f4f4f4}\
 td.yes{color:#00643c}td.partly{color:#8a5a00}td.no{color:#a02000}\
 figure{margin:1rem 0}figure svg{max-width:100%;height:auto;border:1px solid #ddd}\
 figcaption{font-size:14px;color:#555}h2{margin-top:2.5rem}";

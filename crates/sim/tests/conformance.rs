@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use bellwether_sim::conformance::{Case, Subject, subjects, sweep};
 
 /// Seeds for each mode and case; CI sweeps more through `bellwether conform`.
-const SEEDS: u64 = 300;
+const SEEDS: u64 = 200;
 
 #[test]
 fn hardened_elections_keep_their_promise_in_every_case() {

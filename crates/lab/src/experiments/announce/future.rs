@@ -7,7 +7,7 @@ use crate::{
         reestablish::{self, Timing},
         timers,
     },
-    claim::Claim,
+    claim::{Claim, Verdict},
     experiment::{Cell, Experiment},
     figure::{Axis, Figure, Series},
     table::Table,
@@ -173,7 +173,7 @@ pub(super) fn all() -> Vec<Experiment> {
                         false,
                     )
                     .on_record(
-                        crate::claim::Verdict::NotReproduced,
+                        Verdict::NotReproduced,
                         "A-28: two processes that wake within Δ of each other defer to each other with no loss at all",
                     ),
                 ]
