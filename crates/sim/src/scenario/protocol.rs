@@ -3,7 +3,7 @@
 use bellwether_proto::{
     Duration,
     election::announce::{
-        Bye, Config, Criterion, Entry, Rules, Suppression, Tenure,
+        Bye, Config, ConfigError, Criterion, Entry, Rules, Suppression, Tenure,
         baseline::{AlConfig, Composition, SupAlConfig, SupConfig},
         several,
     },
@@ -11,7 +11,7 @@ use bellwether_proto::{
 
 use super::{
     AnnounceSettings, PingConfig, Protocol, ScenarioError,
-    section::{Reader, Result, Section},
+    section::{Field, Reader, Result, Section},
 };
 
 pub(super) fn protocol(root: &mut Section<'_>, nodes: u32) -> Result<Protocol> {
@@ -77,7 +77,8 @@ fn elections<'a>() -> [(&'static str, Reader<'a, (), Protocol>); 5] {
 
 /// The machine's own configuration refused what each field allows by itself.
 fn refused(section: &Section<'_>, error: impl std::fmt::Display) -> ScenarioError {
-    section.field().error_unquoted(format!("cannot work: {error}"))
+    let error = section.field().error_unquoted(format!("cannot work: {error}"));
+    error.with_allowed("settings that go together; docs/scenarios.md lists them")
 }
 
 fn ping(section: &mut Section<'_>) -> Result<PingConfig> {
@@ -194,15 +195,16 @@ fn no_suppression(section: &mut Section<'_>) -> Result<Suppression> {
 }
 
 fn policies(section: &mut Section<'_>, mut config: Config) -> Result<Config> {
-    let apply = |result: std::result::Result<Config, _>, field: &super::section::Field<'_>| {
-        result.map_err(|error| field.error(format!("cannot work: {error}")))
+    let apply = |result: std::result::Result<Config, ConfigError>, field: &Field<'_>, allowed| {
+        result.map_err(|error| field.error(format!("cannot work: {error}")).with_allowed(allowed))
     };
     if let Some(field) = section.take("reply") {
-        config = apply(config.with_reply(field.duration()?), &field)?;
+        config = apply(config.with_reply(field.duration()?), &field, "at least \"1us\"")?;
     }
     if let Some(field) = section.take("tenure") {
         let choices = [("preemptive", Tenure::Preemptive), ("sticky", Tenure::Sticky)];
-        config = apply(config.with_tenure(field.choice(&choices)?), &field)?;
+        let allowed = "\"preemptive\", or hardened rules and a listen timeout";
+        config = apply(config.with_tenure(field.choice(&choices)?), &field, allowed)?;
     }
     if let Some(field) = section.take("bye") {
         let mut table = field.clone().section()?;
@@ -210,7 +212,8 @@ fn policies(section: &mut Section<'_>, mut config: Config) -> Result<Config> {
         let spacing = table.require("spacing", "\"200ms\"")?.duration()?;
         table.end()?;
         let copies = u8::try_from(copies).unwrap_or(u8::MAX);
-        config = apply(config.with_bye(Bye { copies, spacing }), &field)?;
+        let allowed = "{ copies = 2, spacing = \"200ms\" }";
+        config = apply(config.with_bye(Bye { copies, spacing }), &field, allowed)?;
     }
     if let Some(field) = section.take("entry") {
         let timeout = |section: &mut Section<'_>| section.require("query", "\"400ms\"")?.span();
@@ -219,7 +222,8 @@ fn policies(section: &mut Section<'_>, mut config: Config) -> Result<Config> {
             1 => Entry::Query { timeout: timeout(section)? },
             _ => Entry::SuppressThenQuery { timeout: timeout(section)? },
         };
-        config = apply(config.with_entry(entry), &field)?;
+        let allowed = "a query above zero, such as \"400ms\"";
+        config = apply(config.with_entry(entry), &field, allowed)?;
     }
     Ok(config)
 }
