@@ -33,6 +33,8 @@ pub struct Subject {
     pub protocol: Protocol,
     /// Once it has been quiet for this long, all agree. Part of the promise.
     pub settles_within: Duration,
+    /// Whether its answers carry epochs; without, what is said of epochs says nothing.
+    pub fenced: bool,
     /// `None` if it keeps its promise; otherwise why it is known not to.
     pub known_to_break: Option<&'static str>,
 }
@@ -172,6 +174,8 @@ pub fn subjects() -> Vec<Subject> {
         with("le-s-query", |config| {
             config.with_entry(Entry::Query { timeout: LONGEST_DELAY * 2 + REPLY })
         }),
+        announce("le-a-corrected", at_once, Rules::Corrected),
+        announce("le-s-corrected", uniform, Rules::Corrected),
         as_published("le-a-as-published", at_once),
         as_published("le-s-as-published", uniform),
     ]
@@ -182,11 +186,15 @@ fn announced(name: &'static str, config: Config) -> Subject {
     // and been heard by then. In the hardened form a token may have to be replaced on top: a hint
     // after its random wait and its rate limit, and the answer.
     let agreed = LISTEN + ANNOUNCE.max(SUPPRESS) + LONGEST_DELAY * 2;
-    let token_repaired = REPLY + ANNOUNCE.div(2) + LONGEST_DELAY * 2;
+    let token_repaired = match config.rules() {
+        Rules::Hardened => REPLY + ANNOUNCE.div(2) + LONGEST_DELAY * 2,
+        Rules::Corrected | Rules::AsPublished => Duration::ZERO,
+    };
     Subject {
         name,
         protocol: Protocol::Announce(AnnounceSettings { config, random_goodness: false }),
         settles_within: agreed + token_repaired,
+        fenced: config.rules() == Rules::Hardened,
         known_to_break: None,
     }
 }

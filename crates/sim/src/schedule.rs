@@ -200,7 +200,7 @@ impl<'a> Schedule<'a> {
                 _ => unreachable!("only these are put on the list"),
             }
         }
-        sim.change_network(|network| *network.trouble_mut() = trouble);
+        sim.change_network(|network| network.set_trouble(trouble));
     }
 
     fn live<M: Machine, O: Observer<M> + Favourite>(

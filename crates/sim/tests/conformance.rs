@@ -10,7 +10,7 @@ use bellwether_sim::conformance::{Case, Subject, subjects, sweep};
 const SEEDS: u64 = 200;
 
 #[test]
-fn hardened_elections_keep_their_promise_in_every_case() {
+fn elections_keep_their_promise_in_every_case() {
     for subject in subjects().iter().filter(|subject| subject.known_to_break.is_none()) {
         let mut situations = BTreeMap::new();
         for case in Case::ALL {
@@ -27,6 +27,7 @@ fn hardened_elections_keep_their_promise_in_every_case() {
                 *situations.entry(situation).or_insert(0) += seeds;
             }
         }
+        situations.retain(|(invariant, _), _| subject.fenced || !invariant.contains("epoch"));
         for (situation, seeds) in situations {
             assert!(seeds > 0, "{}: {situation:?} never arose: nothing was shown", subject.name);
         }

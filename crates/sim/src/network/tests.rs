@@ -139,8 +139,8 @@ fn poisson_delays_have_the_mean_and_variance_of_their_law() {
 #[test]
 fn trouble_duplicates_and_holds_back() {
     let mut network = network(Placement::Mesh, 2, Loss::None);
-    network.trouble_mut().duplicate = (1.0, MS * 3);
-    network.trouble_mut().reorder = (1.0, MS * 5);
+    let (duplicate, reorder) = ((1.0, MS * 3), (1.0, MS * 5));
+    network.set_trouble(Trouble { duplicate, reorder, ..Trouble::default() });
     let mut latest = Duration::ZERO;
     for _ in 0..1_000 {
         let (_, arrivals) = sent(&mut network, 0, 1);
