@@ -1,6 +1,9 @@
 //! What the chapter left to future work: Bye, Query, several leaders, and SUP composed with AL.
 
-use super::{Lossy, bounded, shown, steady::SETTLED};
+use super::{
+    Lossy, bounded, shown,
+    steady::{REJOINED, SETTLED},
+};
 use crate::{
     analysis::announce::{
         messages,
@@ -12,32 +15,6 @@ use crate::{
     figure::{Axis, Figure, Series},
     table::Table,
 };
-
-/// The best leader stays; a worse node asks its way in.
-const ASKING: &str = r#"
-    name = "asking joiner"
-    duration = "120s"
-    [network]
-    nodes = 6
-    start_spread = "1s"
-    delay = { kind = "fixed", value = "100ms" }
-    [election]
-    kind = "announce"
-    variant = "le-s"
-    rules = "corrected"
-    announce = "1s"
-    suppress = "1s"
-    listen = "never"
-    [[fault]]
-    at = "1500ms"
-    kind = "crash"
-    node = 0
-    [[fault]]
-    at = "60s"
-    spread = "1s"
-    kind = "recover"
-    state = "lost"
-"#;
 
 const SEVERAL: &str = r#"
     name = "several leaders"
@@ -251,8 +228,9 @@ fn bye_figures(table: &Table) -> Vec<Figure> {
     }]
 }
 
+/// A worse node asks its way into a group whose leader stays.
 fn asking(entry: &str, runs: u64) -> Cell {
-    let cell = Cell::new(entry, ASKING, runs);
+    let cell = Cell::new(entry, REJOINED, runs).set("election.suppress", "1s");
     match entry {
         "plain" => cell,
         _ => cell.set("election.entry", entry).set("election.query", "400ms"),

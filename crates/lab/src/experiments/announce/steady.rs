@@ -39,7 +39,7 @@ pub(super) const SETTLED: &str = r#"
 "#;
 
 /// The same with a worse node that is away until then.
-const REJOINED: &str = r#"
+pub(super) const REJOINED: &str = r#"
     name = "worse joiner"
     duration = "120s"
     [network]
