@@ -10,7 +10,7 @@ use crate::{
         reestablish::{self, Timing},
         timers,
     },
-    claim::{Claim, Verdict},
+    claim::{Claim, Estimate, Verdict},
     experiment::{Cell, Experiment},
     figure::{Axis, Figure, Series},
     table::Table,
@@ -138,7 +138,13 @@ pub(super) fn all() -> Vec<Experiment> {
                 LEFT.map(cell).into()
             },
             claims: |table| {
-                let left = |n: u32| table.estimate(&format!("n={n}"), "leaderless_at_end");
+                // A share near one may not vary in a short run; its error follows from what is expected.
+                let left = |n: u32| {
+                    let of = table.summary(&format!("n={n}"), "leaderless_at_end")?;
+                    let expected = messages::everyone_defers(n, 0.1);
+                    let error = libm::sqrt(expected * (1.0 - expected) / of.count as f64);
+                    Some(Estimate { value: of.mean, half_width: 1.96 * error })
+                };
                 let values =
                     LEFT.map(|n| (format!("n={n}"), left(n), messages::everyone_defers(n, 0.1)));
                 vec![
