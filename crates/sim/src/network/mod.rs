@@ -302,6 +302,31 @@ impl Network {
         travel
     }
 
+    /// How far each node is from `from` by the present paths: the length of the path where nodes have
+    /// positions, its links elsewhere. `None` without a path.
+    pub fn path_lengths(&self, from: u32) -> Vec<Option<f64>> {
+        let mut lengths = vec![None; self.up.len()];
+        if self.placed.neighbours.is_none() {
+            lengths.fill(Some(1.0));
+            lengths[from as usize] = Some(0.0);
+            return lengths;
+        }
+        let row = self.find_paths(from);
+        for &to in row.order() {
+            // Every node comes after its parent, and the source is its own.
+            let parent = row.parent(to).unwrap_or(from);
+            let so_far = lengths[parent as usize].unwrap_or(0.0);
+            let positions = &self.placed.positions;
+            let link = match positions.is_empty() {
+                _ if to == from => 0.0,
+                true => 1.0,
+                false => distance(positions[parent as usize], positions[to as usize]),
+            };
+            lengths[to as usize] = Some(so_far + link);
+        }
+        lengths
+    }
+
     /// Which live nodes can talk to each other both ways: for each node the smallest number in its
     /// component, or `None` if it is down.
     pub fn components(&self) -> Vec<Option<u32>> {
@@ -406,34 +431,33 @@ impl Network {
         self.same_side(a, b) && !self.cuts.contains(&(a, b)) && !self.cuts.contains(&(b, a))
     }
 
+    /// The paths from `source`, kept until something changes.
     fn row(&mut self, source: u32) -> &Row {
-        let Self { placed, routing, up, sides, cuts, routes, .. } = self;
-        let nodes = up.len();
-        routes.row(source, nodes, || {
-            let works = |a: u32, b: u32| {
-                (sides.is_empty() || sides[a as usize] == sides[b as usize])
-                    && !cuts.contains(&(a, b))
-            };
-            Row::find(
-                source,
-                nodes,
-                |node| up[node as usize],
-                |at, visit| {
-                    for &next in placed.neighbours.iter().flat_map(|all| &all[at as usize]) {
-                        if works(at, next) {
-                            let length = match routing {
-                                Routing::Hops => 1.0,
-                                Routing::Length => distance(
-                                    placed.positions[at as usize],
-                                    placed.positions[next as usize],
-                                ),
-                            };
-                            visit(next, length);
-                        }
-                    }
-                },
-            )
-        })
+        if self.routes.get(source).is_none() {
+            let row = self.find_paths(source);
+            self.routes.keep(source, self.up.len(), row);
+        }
+        self.routes.get(source).expect("it was there or has just been kept")
+    }
+
+    fn find_paths(&self, source: u32) -> Row {
+        let nodes = self.up.len();
+        let relays = |node: u32| self.up[node as usize];
+        let open = |at: u32| {
+            let near = self.placed.neighbours.iter().flat_map(move |all| &all[at as usize]);
+            let works =
+                move |next: &u32| self.same_side(at, *next) && !self.cuts.contains(&(at, *next));
+            near.copied().filter(works)
+        };
+        match self.routing {
+            Routing::Hops => {
+                Row::fewest(source, nodes, relays, |at, visit| open(at).for_each(visit))
+            }
+            Routing::Length => Row::shortest(source, nodes, relays, |at, visit| {
+                let place = |node: u32| self.placed.positions[node as usize];
+                open(at).for_each(|next| visit(next, distance(place(at), place(next))));
+            }),
+        }
     }
 }
 

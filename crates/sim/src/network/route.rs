@@ -23,12 +23,17 @@ impl Routes {
         self.rows.clear();
     }
 
-    /// The tree of `source`; `find` computes it if it is not known.
-    pub(crate) fn row(&mut self, source: u32, nodes: usize, find: impl FnOnce() -> Row) -> &Row {
+    /// The tree of `source`, if it is known.
+    pub(crate) fn get(&self, source: u32) -> Option<&Row> {
+        self.rows.get(source as usize)?.as_ref()
+    }
+
+    /// Keeps the tree of one of `nodes` sources.
+    pub(crate) fn keep(&mut self, source: u32, nodes: usize, row: Row) {
         if self.rows.is_empty() {
             self.rows.resize(nodes, None);
         }
-        self.rows[source as usize].get_or_insert_with(find)
+        self.rows[source as usize] = Some(row);
     }
 }
 
@@ -60,11 +65,47 @@ impl Row {
         true
     }
 
+    /// Paths of fewest links. Among equals, the one whose last relay has the smaller number.
+    ///
+    /// `links(a, visit)` calls `visit(b)` for every link from `a` that works; only nodes for which `relays`
+    /// holds pass messages on.
+    pub(crate) fn fewest(
+        source: u32,
+        nodes: usize,
+        relays: impl Fn(u32) -> bool,
+        mut links: impl FnMut(u32, &mut dyn FnMut(u32)),
+    ) -> Self {
+        let mut parent = vec![UNREACHABLE; nodes];
+        let mut hops = vec![u32::MAX; nodes];
+        let mut order = vec![source];
+        parent[source as usize] = source;
+        hops[source as usize] = 0;
+        let mut next = 0;
+        while let Some(&at) = order.get(next) {
+            next += 1;
+            if at != source && !relays(at) {
+                continue;
+            }
+            let here = hops[at as usize] + 1;
+            links(at, &mut |to| {
+                let slot = to as usize;
+                if hops[slot] == u32::MAX {
+                    hops[slot] = here;
+                    parent[slot] = at;
+                    order.push(to);
+                } else if hops[slot] == here && at < parent[slot] {
+                    parent[slot] = at;
+                }
+            });
+        }
+        Self { parent, order }
+    }
+
     /// Paths of least total length. Among equals, the one whose last relay has the smaller number.
     ///
     /// `links(a, visit)` calls `visit(b, length)` for every link from `a` that works; only nodes for
     /// which `relays` holds pass messages on.
-    pub(crate) fn find(
+    pub(crate) fn shortest(
         source: u32,
         nodes: usize,
         relays: impl Fn(u32) -> bool,
@@ -128,20 +169,32 @@ mod tests {
     const EDGES: [(u32, u32, f64); 5] =
         [(0, 1, 1.0), (1, 2, 1.0), (0, 2, 3.0), (2, 3, 1.0), (0, 4, 9.0)];
 
-    fn row(source: u32, dead: Option<u32>, weigh: impl Fn(f64) -> f64) -> Row {
-        Row::find(
+    fn neighbours(at: u32) -> impl Iterator<Item = (u32, f64)> {
+        EDGES.into_iter().filter_map(move |(a, b, length)| match at {
+            _ if a == at => Some((b, length)),
+            _ if b == at => Some((a, length)),
+            _ => None,
+        })
+    }
+
+    fn shortest(source: u32, dead: Option<u32>) -> Row {
+        Row::shortest(
             source,
             6,
             |node| Some(node) != dead,
             |at, visit| {
-                for &(a, b, length) in &EDGES {
-                    if a == at {
-                        visit(b, weigh(length));
-                    }
-                    if b == at {
-                        visit(a, weigh(length));
-                    }
-                }
+                neighbours(at).for_each(|(to, length)| visit(to, length));
+            },
+        )
+    }
+
+    fn fewest(source: u32, dead: Option<u32>) -> Row {
+        Row::fewest(
+            source,
+            6,
+            |node| Some(node) != dead,
+            |at, visit| {
+                neighbours(at).for_each(|(to, _)| visit(to));
             },
         )
     }
@@ -153,16 +206,39 @@ mod tests {
 
     #[test]
     fn hops_and_lengths_choose_different_paths() {
-        assert_eq!(path(&row(0, None, |_| 1.0), 0, 3), Some(vec![0, 2, 3]));
-        assert_eq!(path(&row(0, None, |length| length), 0, 3), Some(vec![0, 1, 2, 3]));
-        assert_eq!(path(&row(0, None, |_| 1.0), 0, 5), None);
-        assert_eq!(path(&row(0, None, |_| 1.0), 0, 0), Some(vec![0]));
+        assert_eq!(path(&fewest(0, None), 0, 3), Some(vec![0, 2, 3]));
+        assert_eq!(path(&shortest(0, None), 0, 3), Some(vec![0, 1, 2, 3]));
+        for row in [fewest(0, None), shortest(0, None)] {
+            assert_eq!(path(&row, 0, 5), None);
+            assert_eq!(path(&row, 0, 0), Some(vec![0]));
+        }
     }
 
     #[test]
     fn the_dead_relay_nothing_but_can_be_addressed() {
-        let row = row(0, Some(2), |_| 1.0);
-        assert_eq!(path(&row, 0, 2), Some(vec![0, 2]));
-        assert_eq!(path(&row, 0, 3), None);
+        for row in [fewest(0, Some(2)), shortest(0, Some(2))] {
+            assert!(row.parent(2).is_some());
+            assert_eq!(path(&row, 0, 3), None);
+        }
+    }
+
+    /// Both rules break ties alike, so that equal lengths and hops give equal paths.
+    #[test]
+    fn where_all_links_are_equal_both_agree() {
+        for source in 0..6 {
+            let equal = Row::shortest(
+                source,
+                6,
+                |_| true,
+                |at, visit| {
+                    neighbours(at).for_each(|(to, _)| visit(to, 1.0));
+                },
+            );
+            let hops = fewest(source, None);
+            assert_eq!(
+                (0..6).map(|to| equal.parent(to)).collect::<Vec<_>>(),
+                (0..6).map(|to| hops.parent(to)).collect::<Vec<_>>()
+            );
+        }
     }
 }

@@ -108,6 +108,16 @@ fn paths_go_around_the_dead_and_the_cut() {
 }
 
 #[test]
+fn a_path_is_as_long_as_its_links() {
+    let network = network(Placement::Grid { side: 20.0, range: 10.5 }, 9, Loss::None);
+    let lengths = network.path_lengths(0);
+    assert_eq!(lengths[0], Some(0.0));
+    assert_eq!((lengths[1], lengths[8]), (Some(10.0), Some(40.0)));
+    let ring = self::network(Placement::Ring, 5, Loss::None);
+    assert_eq!(ring.path_lengths(0), [0.0, 1.0, 2.0, 2.0, 1.0].map(Some));
+}
+
+#[test]
 fn components_are_those_who_hear_each_other_both_ways() {
     let mut network = network(Placement::Mesh, 6, Loss::None);
     assert_eq!(network.components(), vec![Some(0); 6]);
