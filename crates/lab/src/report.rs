@@ -22,7 +22,7 @@ pub struct Section<'a> {
 /// The page about all sections.
 pub fn html(manifest: &Manifest, sections: &[Section<'_>]) -> String {
     let mut page = String::new();
-    let Manifest { version, size, seed } = manifest;
+    let Manifest { version, size, seed, .. } = manifest;
     let count = |verdict| {
         sections.iter().flat_map(|section| &section.claims).filter(|c| c.verdict == verdict).count()
     };
@@ -69,7 +69,7 @@ pub fn html(manifest: &Manifest, sections: &[Section<'_>]) -> String {
 
 /// The claims as a table in Markdown, for the documentation.
 pub fn markdown(manifest: &Manifest, sections: &[Section<'_>]) -> String {
-    let Manifest { version, size, seed } = manifest;
+    let Manifest { version, size, seed, .. } = manifest;
     let mut text = format!(
         "# Lab results\n\nVersion {version}, {size} size, seed {seed}. Intervals are 95%.\n\n\
          | experiment | claim | published or analysis | measured | verdict |\n|---|---|---|---|---|\n"
@@ -146,7 +146,7 @@ mod tests {
             .on_record(Verdict::NotReproduced, "known");
         let sections =
             [Section { experiment: &experiment, claims: vec![claim], figures: Vec::new() }];
-        let manifest = Manifest { version: "0".into(), size: "quick".into(), seed: 7 };
+        let manifest = Manifest::new(crate::experiment::Size::Quick, 7);
         let page = html(&manifest, &sections);
         assert!(page.contains("a &lt;b&gt; &amp; c") && page.contains("&lt;script&gt;"));
         assert!(!page.contains("<script") && !page.contains("http"));

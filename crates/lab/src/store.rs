@@ -6,12 +6,13 @@
 
 use std::{
     collections::BTreeMap,
+    fmt,
     fs::{self, File, OpenOptions},
     io::{self, Write},
     path::{Path, PathBuf},
 };
 
-use bellwether_sim::metric::Summary;
+use bellwether_sim::{conformance, metric::Summary};
 use serde_json::{Value, json};
 
 use crate::experiment::{Cell, Experiment, Measured, Size};
@@ -32,17 +33,32 @@ pub struct Manifest {
     pub size: String,
     /// The seed they were made from.
     pub seed: u64,
+    /// What the simulator and its protocols did when they were made: see [`conformance::behaviour`].
+    /// Results of a build that behaves otherwise must not be taken for this one's.
+    pub behaviour: String,
 }
 
 impl Manifest {
     /// Of this build.
     pub fn new(size: Size, seed: u64) -> Self {
-        Self { version: env!("CARGO_PKG_VERSION").into(), size: size.name().into(), seed }
+        Self {
+            version: env!("CARGO_PKG_VERSION").into(),
+            size: size.name().into(),
+            seed,
+            behaviour: conformance::behaviour().to_string(),
+        }
     }
 
     /// The size, if this build knows it.
     pub fn size(&self) -> Option<Size> {
         [Size::Full, Size::Quick].into_iter().find(|size| size.name() == self.size)
+    }
+}
+
+impl fmt::Display for Manifest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { version, size, seed, behaviour } = self;
+        write!(f, "{size} results of version {version} (behaviour {behaviour}) and seed {seed}")
     }
 }
 
@@ -76,11 +92,7 @@ pub enum StoreError {
         problem: String,
     },
     /// The directory holds results of another kind.
-    #[error(
-        "{path} holds {} results of version {} and seed {}, these would be {} of version {} and \
-         seed {}; name another directory with --out",
-        found.size, found.version, found.seed, wanted.size, wanted.version, wanted.seed
-    )]
+    #[error("{path} holds {found}, these would be {wanted}; name another directory with --out")]
     Other {
         /// The directory.
         path: String,
@@ -133,8 +145,9 @@ impl Store {
                 return Err(StoreError::Other { path, found, wanted });
             }
         } else {
-            let Manifest { version, size, seed } = &manifest;
-            let text = json!({ "version": version, "size": size, "seed": seed });
+            let Manifest { version, size, seed, behaviour } = &manifest;
+            let text =
+                json!({ "version": version, "size": size, "seed": seed, "behaviour": behaviour });
             write_whole(&path, &format!("{text:#}\n"))?;
         }
         Ok(Self { folder: folder.into(), manifest })
@@ -342,7 +355,8 @@ fn read_manifest(path: &Path) -> Result<Manifest, StoreError> {
         None => Err(bad(format!("{key} is missing"))),
     };
     let seed = value["seed"].as_u64().ok_or_else(|| bad("seed is missing".into()))?;
-    Ok(Manifest { version: text("version")?, size: text("size")?, seed })
+    let (version, size, behaviour) = (text("version")?, text("size")?, text("behaviour")?);
+    Ok(Manifest { version, size, seed, behaviour })
 }
 
 /// Writes a file whole or not at all.

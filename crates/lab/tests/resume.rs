@@ -148,6 +148,8 @@ fn results_of_another_kind_do_not_mix() {
     let error = Store::create(folder.path(), Manifest::new(Size::Full, 7)).unwrap_err();
     assert!(error.to_string().contains("holds quick results"), "{error}");
     assert!(Store::create(folder.path(), Manifest::new(Size::Quick, 8)).is_err());
+    let other = Manifest { behaviour: "0123456789abcdef".into(), ..Manifest::new(Size::Quick, 7) };
+    assert!(Store::create(folder.path(), other).is_err(), "made by a build that behaves otherwise");
     fs::write(folder.path().join("manifest.json"), "{").unwrap();
     let error = Store::open(folder.path()).unwrap_err();
     assert!(matches!(error, StoreError::BadManifest { .. }), "{error}");

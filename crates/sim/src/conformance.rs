@@ -17,11 +17,12 @@ use rayon::prelude::*;
 use crate::{
     invariant::{Settles, Violation},
     log::Log,
-    run::run_logged,
+    run::{run, run_logged},
     scenario::{
         AnnounceSettings, Delay, DelayLaw, Fault, FaultKind, Loss, Network, Per, Placement,
         Protocol, Routing, Scenario, State, Until, Who,
     },
+    trace::TraceHash,
 };
 
 /// An election mode, and what is known about it.
@@ -298,6 +299,21 @@ pub fn sweep(
         }
     }
     verdict
+}
+
+/// A digest of what this build does: one run of every subject in every case. Two builds that share it send
+/// the same messages at the same times; a change to a protocol, the engine or the network changes it.
+pub fn behaviour() -> TraceHash {
+    let mut digest = TraceHash::new();
+    for subject in subjects() {
+        for case in Case::ALL {
+            let scenario = Trial::new(&subject, case, 1).scenario;
+            let outcome = run(&scenario, 1);
+            let outcome = outcome.expect("everybody hears everybody here, so there is a placement");
+            digest.fold(outcome.trace.get());
+        }
+    }
+    digest
 }
 
 /// Adds what a case brings, and returns when it is over.
