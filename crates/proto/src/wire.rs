@@ -307,6 +307,18 @@ impl<'a> Reader<'a> {
         Err(DecodeError::BadVarint { field, at })
     }
 
+    /// A variable-length number of at most 32 bits, in its shortest form.
+    ///
+    /// # Errors
+    ///
+    /// [`DecodeError::Short`], [`DecodeError::BadVarint`] or [`DecodeError::OutOfRange`].
+    pub fn varint32(&mut self, field: &'static str) -> Result<u32, DecodeError> {
+        let at = self.at;
+        let found = self.varint(field)?;
+        let limit = u64::from(u32::MAX);
+        u32::try_from(found).map_err(|_| DecodeError::OutOfRange { field, at, found, limit })
+    }
+
     /// A one-byte discriminant below `kinds`.
     ///
     /// # Errors

@@ -40,6 +40,24 @@ pub enum Metric {
     TLastFirst,
     /// When the last announcement was sent.
     TLast,
+    /// From a crash to the first live node that took the crashed one off its list; the mean over crashes.
+    FirstDetection,
+    /// From then to the last live node that did.
+    Dissemination,
+    /// From then to the median live node.
+    MedianDissemination,
+    /// From a crash to a live node's removal, on average over those that did.
+    MeanDetection,
+    /// Share of live nodes that never did.
+    Incomplete,
+    /// Suspicions of nodes that were up.
+    FalseSuspicions,
+    /// Removals of nodes that were up.
+    FalseRemovals,
+    /// Square root of mean detection time, in seconds, times transmissions.
+    ProductCost,
+    /// Transmissions for each message sent.
+    MeanHops,
     /// Pings answered.
     Acked,
     /// Pings unanswered when they were checked.
@@ -98,6 +116,15 @@ impl Metric {
             Self::TFirst => "t_first",
             Self::TLastFirst => "t_last_first",
             Self::TLast => "t_last",
+            Self::FirstDetection => "first_detection",
+            Self::Dissemination => "dissemination",
+            Self::MedianDissemination => "median_dissemination",
+            Self::MeanDetection => "mean_detection",
+            Self::Incomplete => "incomplete",
+            Self::FalseSuspicions => "false_suspicions",
+            Self::FalseRemovals => "false_removals",
+            Self::ProductCost => "product_cost",
+            Self::MeanHops => "mean_hops",
             Self::Acked => "acked",
             Self::Missed => "missed",
             Self::Events => "events",
@@ -119,15 +146,23 @@ impl Metric {
             | Self::ElectionTime
             | Self::InconsistentTime
             | Self::RecoveryTime
+            | Self::FirstDetection
+            | Self::Dissemination
+            | Self::MedianDissemination
+            | Self::MeanDetection
             | Self::TMax
             | Self::TFirst
             | Self::TLastFirst
             | Self::TLast => Unit::Seconds,
-            Self::Agreement | Self::LeaderlessAtEnd => Unit::Ratio,
+            Self::Agreement | Self::LeaderlessAtEnd | Self::Incomplete => Unit::Ratio,
             Self::Bytes | Self::HopBytes => Unit::Bytes,
             Self::Elections
             | Self::LeaderChanges
             | Self::LeadersAtOnce
+            | Self::FalseSuspicions
+            | Self::FalseRemovals
+            | Self::ProductCost
+            | Self::MeanHops
             | Self::NumMsgs
             | Self::Rounds
             | Self::AvgRounds

@@ -1,19 +1,23 @@
 //! Runs of scenarios, one or many, and what they amount to.
 
 use bellwether_proto::{
-    Duration, Election, Machine, Seed, Time,
+    Duration, Election, Machine, NodeId, Peer, Seed, Time,
     election::announce::{
         Announce, Criterion,
         baseline::{Al, Sup, SupAl},
         several::Several,
     },
-    membership::ping::{self, Ping},
+    membership::{
+        medley::{self, Contact, Medley},
+        ping::{self, Ping},
+    },
 };
 use rayon::prelude::*;
 use serde_json::{Map, Value, json};
 
 use crate::{
     announcing::{Announcement, Announcing},
+    detection::{Detected, Detecting},
     engine::{Builder, Counters, Observer, Sim},
     invariant::Violation,
     log::Log,
@@ -94,12 +98,12 @@ pub fn run_logged(scenario: &Scenario, seed: u64, log: Log<'_>) -> Result<Outcom
             let build = move |me, seed, _| SupAl::new(me, config, seed);
             run_election(scenario, seed, log, Box::new(build))
         }
+        &Protocol::Medley(config) => run_membership(scenario, seed, log, config),
         Protocol::Ping(settings) => {
             let nodes = u64::from(scenario.capacity());
             let config = ping::Config::new(settings.period, settings.timeout, nodes)
                 .expect("a scenario that was read holds a valid configuration");
-            let build =
-                Box::new(move |me: bellwether_proto::Peer, seed, _| Ping::new(me.id, config, seed));
+            let build = Box::new(move |me: Peer, seed, _| Ping::new(me.id, config, seed));
             let sim = simulate(scenario, seed, build, ((), log))?;
             let machines = || (0..sim.len()).filter_map(|node| sim.machine(node));
             let acked: u64 = machines().map(|ping| u64::from(ping.acked())).sum();
@@ -157,6 +161,72 @@ fn run_election<M: Election<Message: Announcement>>(
     })
 }
 
+/// Everybody's address book: who is how far away, and whom it hears directly.
+fn contacts(network: &Network, me: u32, members: u32) -> Vec<Contact> {
+    let lengths = network.path_lengths(me);
+    let near = network.neighbours(me);
+    let mut contacts = Vec::with_capacity(lengths.len());
+    // Beyond any known path, as far as the farthest and a little more.
+    let farthest = lengths.iter().flatten().fold(0.0_f64, |far, &length| far.max(length));
+    for (node, length) in (0..).zip(lengths) {
+        if node != me {
+            contacts.push(Contact {
+                id: NodeId::new(u64::from(node)),
+                distance: length.unwrap_or(farthest + 1.0).max(0.1) as f32,
+                neighbour: near.is_none_or(|near| near.binary_search(&node).is_ok()),
+                member: node < members,
+            });
+        }
+    }
+    contacts
+}
+
+fn run_membership(
+    scenario: &Scenario,
+    seed: u64,
+    log: Log<'_>,
+    config: medley::Config,
+) -> Result<Outcome, Disconnected> {
+    // Paths as they are when everybody is up; those that join later are known, but not yet listed.
+    let (mut network, nodes) = world(scenario, Seed::new(seed))?;
+    (0..nodes).for_each(|node| network.set_up(node, true));
+    let members = scenario.network.nodes;
+    let build = Box::new(move |me: Peer, seed, durable| {
+        let contacts = contacts(&network, me.id.get() as u32, members);
+        Medley::new(me, config, seed, durable, contacts)
+    });
+    let sim = simulate(scenario, seed, build, (Detecting::default(), log))?;
+    let detection = &sim.observer().0.0;
+    let live = (0..sim.len()).filter(|&node| sim.machine(node).is_some()).count() as u32;
+    let found = detection.detected(live);
+    let mean = |of: fn(&Detected) -> f64| {
+        let sum: f64 = found.iter().map(of).sum();
+        (!found.is_empty()).then(|| sum / found.len() as f64)
+    };
+    let counters = *sim.counters();
+    let transmissions = counters.transmissions as f64;
+    let own = [
+        (Metric::FirstDetection, mean(|one| one.first.as_secs_f64())),
+        (Metric::Dissemination, mean(|one| one.spread.as_secs_f64())),
+        (Metric::MedianDissemination, mean(|one| one.median_spread.as_secs_f64())),
+        (Metric::MeanDetection, mean(|one| one.mean)),
+        (Metric::Incomplete, mean(|one| one.incomplete)),
+        (Metric::FalseSuspicions, Some(f64::from(detection.false_suspicions()))),
+        (Metric::FalseRemovals, Some(f64::from(detection.false_removals()))),
+        (Metric::ProductCost, mean(|one| one.mean).map(|mean| libm::sqrt(mean * transmissions))),
+        (Metric::MeanHops, Some(transmissions / counters.messages.max(1) as f64)),
+    ];
+    Ok(outcome(&sim, seed, own))
+}
+
+/// The network of a scenario, with nobody up, and how many nodes it has room for.
+fn world(scenario: &Scenario, seed: Seed) -> Result<(Network, u32), Disconnected> {
+    let nodes = scenario.capacity();
+    let described = &scenario.network;
+    let placed = place(&described.placement, nodes, &mut seed.named("placement").rng())?;
+    Ok((Network::new(described, placed, nodes, seed.named("network").rng()), nodes))
+}
+
 /// Builds the world of a scenario and lets it run to its end.
 fn simulate<M: Machine, O: Observer<M> + Favourite>(
     scenario: &Scenario,
@@ -165,10 +235,7 @@ fn simulate<M: Machine, O: Observer<M> + Favourite>(
     observer: O,
 ) -> Result<Sim<M, O>, Disconnected> {
     let seed = Seed::new(seed);
-    let nodes = scenario.capacity();
-    let described = &scenario.network;
-    let placed = place(&described.placement, nodes, &mut seed.named("placement").rng())?;
-    let network = Network::new(described, placed, nodes, seed.named("network").rng());
+    let (network, nodes) = world(scenario, seed)?;
     let mut sim = Sim::new(network, nodes, seed, build, observer);
     schedule::play(&mut sim, scenario, seed);
     Ok(sim)

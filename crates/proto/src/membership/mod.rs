@@ -1,3 +1,4 @@
 //! Membership: who is there.
 
+pub mod medley;
 pub mod ping;

@@ -302,6 +302,11 @@ impl Network {
         travel
     }
 
+    /// Whom a node hears directly, ascending; `None` where everybody hears everybody.
+    pub fn neighbours(&self, node: u32) -> Option<&[u32]> {
+        self.placed.neighbours.as_ref().map(|all| all[node as usize].as_slice())
+    }
+
     /// How far each node is from `from` by the present paths: the length of the path where nodes have
     /// positions, its links elsewhere. `None` without a path.
     pub fn path_lengths(&self, from: u32) -> Vec<Option<f64>> {

@@ -1,5 +1,7 @@
 //! Where nodes are, and which of them hear each other.
 
+use std::collections::BTreeMap;
+
 use bellwether_proto::Rng;
 
 use crate::scenario::{Cluster, Placement};
@@ -56,12 +58,12 @@ pub fn place(placement: &Placement, nodes: u32, rng: &mut Rng) -> Result<Placed,
                 .collect();
             placed.neighbours = Some(within(&placed.positions, *range));
         }
-        Placement::Random { side, range } => {
+        Placement::Random { side, range, robust } => {
             let area = [Cluster { x: (0.0, *side), y: (0.0, *side), nodes }];
-            draw_connected(&mut placed, &area, *range, rng)?;
+            draw_connected(&mut placed, &area, *range, *robust, rng)?;
         }
-        Placement::Cluster { clusters, range } => {
-            draw_connected(&mut placed, clusters, *range, rng)?;
+        Placement::Cluster { clusters, range, robust } => {
+            draw_connected(&mut placed, clusters, *range, *robust, rng)?;
             let mut first = 0;
             placed.clusters = vec![0];
             for cluster in clusters {
@@ -78,23 +80,14 @@ fn draw_connected(
     placed: &mut Placed,
     areas: &[Cluster],
     range: f64,
+    robust: bool,
     rng: &mut Rng,
 ) -> Result<(), Disconnected> {
     let mut degree = 0.0;
     for _ in 0..ATTEMPTS {
-        placed.positions.clear();
-        for area in areas {
-            for _ in 0..area.nodes {
-                let x = area.x.0 + rng.unit() * (area.x.1 - area.x.0);
-                let y = area.y.0 + rng.unit() * (area.y.1 - area.y.0);
-                placed.positions.push((x, y));
-            }
-        }
-        if too_close(&placed.positions) {
-            continue;
-        }
+        placed.positions = scatter(areas, rng);
         let neighbours = within(&placed.positions, range);
-        if is_connected(&neighbours) {
+        if is_connected(&neighbours, None) && (!robust || survives_any_loss(&neighbours)) {
             placed.neighbours = Some(neighbours);
             return Ok(());
         }
@@ -143,15 +136,42 @@ fn within(positions: &[(f64, f64)], range: f64) -> Vec<Vec<u32>> {
     neighbours
 }
 
-/// Two antennas in one place: the thesis redraws below a tenth of a metre.
-fn too_close(positions: &[(f64, f64)]) -> bool {
-    within(positions, CLOSEST).iter().any(|near| !near.is_empty())
+/// Draws every node within its area, anew if it would stand on another: two antennas need a tenth of a
+/// metre. In an area too small for its nodes the last draw stands.
+fn scatter(areas: &[Cluster], rng: &mut Rng) -> Vec<(f64, f64)> {
+    let mut positions = Vec::new();
+    let mut cells = BTreeMap::<(i64, i64), Vec<(f64, f64)>>::new();
+    let cell = |(x, y): (f64, f64)| ((x / CLOSEST) as i64, (y / CLOSEST) as i64);
+    for area in areas {
+        for _ in 0..area.nodes {
+            let mut at = (0.0, 0.0);
+            for _ in 0..ATTEMPTS {
+                let x = area.x.0 + rng.unit() * (area.x.1 - area.x.0);
+                at = (x, area.y.0 + rng.unit() * (area.y.1 - area.y.0));
+                let (column, row) = cell(at);
+                let near = (column - 1..=column + 1)
+                    .flat_map(|c| cells.range((c, row - 1)..=(c, row + 1)))
+                    .any(|(_, others)| others.iter().any(|&other| distance(other, at) < CLOSEST));
+                if !near {
+                    break;
+                }
+            }
+            cells.entry(cell(at)).or_default().push(at);
+            positions.push(at);
+        }
+    }
+    positions
 }
 
-/// Whether every node can be reached from the first.
-fn is_connected(neighbours: &[Vec<u32>]) -> bool {
+/// Whether every node but the one left out can be reached from every other.
+fn is_connected(neighbours: &[Vec<u32>], left_out: Option<usize>) -> bool {
     let mut seen = vec![false; neighbours.len()];
-    let mut stack = vec![0];
+    let mut wanted = neighbours.len();
+    if let Some(node) = left_out {
+        seen[node] = true;
+        wanted -= 1;
+    }
+    let mut stack = vec![usize::from(left_out == Some(0)).min(neighbours.len() - 1)];
     let mut reached = 0;
     while let Some(i) = stack.pop() {
         if !std::mem::replace(&mut seen[i], true) {
@@ -159,7 +179,12 @@ fn is_connected(neighbours: &[Vec<u32>]) -> bool {
             stack.extend(neighbours[i].iter().map(|&j| j as usize));
         }
     }
-    reached == neighbours.len()
+    reached == wanted
+}
+
+/// Whether the rest stays connected whichever single node is lost.
+fn survives_any_loss(neighbours: &[Vec<u32>]) -> bool {
+    (0..neighbours.len()).all(|node| is_connected(neighbours, Some(node)))
 }
 
 pub(crate) fn distance(a: (f64, f64), b: (f64, f64)) -> f64 {
@@ -191,7 +216,7 @@ mod tests {
 
     #[test]
     fn in_range_means_what_the_distances_say() {
-        let field = Placement::Random { side: 15.0, range: 4.0 };
+        let field = Placement::Random { side: 15.0, range: 4.0, robust: false };
         let placed = place(&field, 49, &mut Seed::new(3).rng()).unwrap();
         let neighbours = placed.neighbours.unwrap();
         for i in 0..49 {
@@ -207,8 +232,26 @@ mod tests {
     }
 
     #[test]
+    fn a_robust_field_has_no_node_that_holds_it_together() {
+        let field = |robust| Placement::Random { side: 15.0, range: 4.0, robust };
+        let fragile = |robust, seed| {
+            let placed = place(&field(robust), 49, &mut Seed::new(seed).rng()).unwrap();
+            !survives_any_loss(&placed.neighbours.unwrap())
+        };
+        assert!((0..20).any(|seed| fragile(false, seed)), "else there is nothing to ask for");
+        assert!(!(0..20).any(|seed| fragile(true, seed)));
+    }
+
+    #[test]
+    fn no_two_nodes_stand_in_one_place_however_many_there_are() {
+        let field = Placement::Random { side: 97.0, range: 4.0, robust: false };
+        let placed = place(&field, 2_048, &mut Seed::new(1).rng()).unwrap();
+        assert!(within(&placed.positions, CLOSEST).iter().all(Vec::is_empty));
+    }
+
+    #[test]
     fn a_hopeless_field_is_an_error_that_says_why() {
-        let field = Placement::Random { side: 1_000.0, range: 4.0 };
+        let field = Placement::Random { side: 1_000.0, range: 4.0, robust: false };
         let error = place(&field, 49, &mut Seed::new(3).rng()).unwrap_err();
         assert!(error.to_string().contains("49 nodes with range 4 have about 0."), "{error}");
     }

@@ -13,7 +13,7 @@ mod read;
 mod section;
 mod tree;
 
-use bellwether_proto::{Duration, election::announce};
+use bellwether_proto::{Duration, election::announce, membership::medley};
 
 use crate::trace::TraceHash;
 
@@ -75,6 +75,8 @@ pub enum Until {
 pub enum Protocol {
     /// `[membership] kind = "ping"`: the engine's common workload.
     Ping(PingConfig),
+    /// `[membership] kind = "medley"`: SWIM, Medley and Medley-F.
+    Medley(medley::Config),
     /// `[election] kind = "announce"`: LE-A, LE-S and LE-M.
     Announce(AnnounceSettings),
     /// `[election] kind = "announce-several"`: LE-K.
@@ -144,6 +146,8 @@ pub enum Placement {
         side: f64,
         /// Radio range, in the same unit.
         range: f64,
+        /// Drawn until it stays connected whichever single node is lost.
+        robust: bool,
     },
     /// Uniformly within rectangles, drawn anew for every seed until connected.
     Cluster {
@@ -151,6 +155,8 @@ pub enum Placement {
         clusters: Vec<Cluster>,
         /// Radio range, in the same unit.
         range: f64,
+        /// Drawn until it stays connected whichever single node is lost.
+        robust: bool,
     },
 }
 

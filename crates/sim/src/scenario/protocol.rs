@@ -7,6 +7,8 @@ use bellwether_proto::{
         baseline::{AlConfig, Composition, SupAlConfig, SupConfig},
         several,
     },
+    mechanism::pinged::Patience,
+    membership::medley::{self, Attention, Carriers, Form, Phase, Selection, Strategy},
 };
 
 use super::{
@@ -14,18 +16,21 @@ use super::{
     section::{Field, Reader, Result, Section},
 };
 
-pub(super) fn protocol(root: &mut Section<'_>, nodes: u32) -> Result<Protocol> {
-    let either = "[membership] with kind = \"ping\", or [election] with kind = \"announce\"";
+pub(super) fn protocol(root: &mut Section<'_>, mut nodes: u32) -> Result<Protocol> {
+    let either =
+        "[membership] with kind = \"medley\" or \"ping\", or [election] with kind = \"announce\"";
     match (root.take("membership"), root.take("election")) {
         (Some(field), None) => {
             let mut section = field.section()?;
-            let ping = section.kind(&mut (), &[("ping", |section, ()| ping(section))])?;
-            if nodes < 2 {
-                let error = section.field().error_unquoted("has nobody to ping: there is one node");
-                return Err(error.with_allowed("network.nodes = 2 or more"));
-            }
+            let protocol = section.kind(
+                &mut nodes,
+                &[
+                    ("ping", |section, nodes| ping(section, *nodes)),
+                    ("medley", |section, _| medley(section)),
+                ],
+            )?;
             section.end()?;
-            Ok(Protocol::Ping(ping))
+            Ok(protocol)
         }
         (None, Some(field)) => {
             let mut section = field.section()?;
@@ -81,7 +86,11 @@ fn refused(section: &Section<'_>, error: impl std::fmt::Display) -> ScenarioErro
     error.with_allowed("settings that go together; docs/scenarios.md lists them")
 }
 
-fn ping(section: &mut Section<'_>) -> Result<PingConfig> {
+fn ping(section: &mut Section<'_>, nodes: u32) -> Result<Protocol> {
+    if nodes < 2 {
+        let error = section.field().error_unquoted("has nobody to ping: there is one node");
+        return Err(error.with_allowed("network.nodes = 2 or more"));
+    }
     let period = section.require("period", "\"20ms\"")?.span()?;
     let field = section.require("timeout", "\"5ms\"")?;
     let timeout = field.span()?;
@@ -89,7 +98,53 @@ fn ping(section: &mut Section<'_>) -> Result<PingConfig> {
         let error = field.error(format!("does not end within the period of {period}"));
         return Err(error.with_allowed(format!("less than \"{period}\"")));
     }
-    Ok(PingConfig { period, timeout })
+    Ok(Protocol::Ping(PingConfig { period, timeout }))
+}
+
+/// Times default to the thesis's proportions of the period: a quarter for the answer, eight for the
+/// suspicion, half of that for patience, twenty for attention.
+fn medley(section: &mut Section<'_>) -> Result<Protocol> {
+    let form = section.or("form", Form::Hardened, |field| {
+        field.choice(&[("hardened", Form::Hardened), ("as-published", Form::AsPublished)])
+    })?;
+    let strategy = section.or("feedback", Strategy::Both, |field| {
+        field.choice(&[
+            ("none", Strategy::Medley),
+            ("active", Strategy::Active),
+            ("passive", Strategy::Passive),
+            ("both", Strategy::Both),
+        ])
+    })?;
+    let mut config = medley::Config::new(strategy, form);
+    if let Some(field) = section.take("exponent") {
+        config = config.with_exponent(field.number()?).map_err(|error| {
+            field.error(format!("cannot work: {error}")).with_allowed("a number from 0 to 16")
+        })?;
+    }
+    let period = section.or("period", config.period(), Field::span)?;
+    let ack = section.or("ack", period.div(4), Field::span)?;
+    let suspicion = section.or("suspicion", period * 8, Field::span)?;
+    config = config.with_times(period, ack, suspicion).map_err(|error| refused(section, error))?;
+    let interval = suspicion.div(2);
+    let silence = (form == Form::Hardened).then_some(interval * 2);
+    config = config
+        .with_patience(Patience { interval, gain: 0.125, silence })
+        .and_then(|config| config.with_attention(Attention { timeout: period * 20, chance: 0.1 }))
+        .map_err(|error| refused(section, error))?;
+    if let Some(field) = section.take("helpers") {
+        let helpers = field.integer(0..=16)? as usize;
+        config = config.with_helpers(helpers).map_err(|error| refused(section, error))?;
+    }
+    config = config.with_selection(section.or("selection", Selection::Bag, |field| {
+        field.choice(&[("bag", Selection::Bag), ("independent", Selection::Independent)])
+    })?);
+    config = config.with_phase(section.or("phase", Phase::Random, |field| {
+        field.choice(&[("random", Phase::Random), ("sync", Phase::Sync)])
+    })?);
+    config = config.with_carriers(section.or("carriers", Carriers::PushPull, |field| {
+        field.choice(&[("push-pull", Carriers::PushPull), ("pull-only", Carriers::PullOnly)])
+    })?);
+    Ok(Protocol::Medley(config))
 }
 
 /// `T_A` and `T_L`.

@@ -147,7 +147,7 @@ fn scenario(mut root: Section<'_>) -> Result<Scenario> {
     let mut nodes = Nodes { initial, joined: 0, named: Vec::new() };
     let network = network(section, duration, &mut nodes)?;
     let protocol = protocol(&mut root, initial)?;
-    let election = !matches!(protocol, Protocol::Ping(_));
+    let election = !matches!(protocol, Protocol::Ping(_) | Protocol::Medley(_));
     let until = root.or("until", Until::Duration, |field| {
         let choices = [
             ("duration", Until::Duration),
@@ -227,16 +227,21 @@ fn placement<'a>(mut section: Section<'a>, nodes: &mut Nodes<'a>) -> Result<Plac
         ("grid", grid),
         ("random", |section, _| {
             let (side, range) = square(section)?;
-            Ok(Placement::Random { side, range })
+            Ok(Placement::Random { side, range, robust: robust(section)? })
         }),
         ("cluster", |section, nodes| {
             let range = section.require("range", "4.0")?.length()?;
-            Ok(Placement::Cluster { clusters: clusters(section, nodes.initial)?, range })
+            let clusters = clusters(section, nodes.initial)?;
+            Ok(Placement::Cluster { clusters, range, robust: robust(section)? })
         }),
     ];
     let placement = section.kind(nodes, &kinds)?;
     section.end()?;
     Ok(placement)
+}
+
+fn robust(section: &mut Section<'_>) -> Result<bool> {
+    section.or("robust", false, Field::flag)
 }
 
 fn square(section: &mut Section<'_>) -> Result<(f64, f64)> {

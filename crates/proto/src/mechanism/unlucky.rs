@@ -1,0 +1,104 @@
+//! Probability migration: how a node that is pinged too rarely gets a larger share.
+//!
+//! Source: Medley-F, Algorithm 1. The reporter is raised to the mean `t` of itself and all that are
+//! more probable; those above `t` pay for it in proportion to how far above they are. Nobody who pays
+//! ends below `t`, so no sponsor becomes the next unlucky node, and the sum is kept.
+//!
+//! Departure: the published text divides by zero when the reporter already has the largest
+//! probability (M-2). Nothing is migrated then.
+
+/// Raises `p[reporter]` at the expense of the most probable, and says whether anything changed.
+///
+/// `p` need not be normalised: the rule is linear in it. Nothing happens if `reporter` is no index.
+pub fn migrate(p: &mut [f64], reporter: usize) -> bool {
+    let Some(&share) = p.get(reporter) else { return false };
+    let above = || p.iter().filter(|&&other| other > share);
+    let target = (above().sum::<f64>() + share) / (above().count() as f64 + 1.0);
+    let excess: f64 = p.iter().map(|&other| (other - target).max(0.0)).sum();
+    // Rounding may leave the mean of equals a hair off: then there is nobody to take from.
+    if excess <= 0.0 || target <= share {
+        return false;
+    }
+    let part = (target - share) / excess;
+    for other in p.iter_mut().filter(|other| **other > target) {
+        *other -= (*other - target) * part;
+    }
+    p[reporter] = target;
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use std::vec::Vec;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn close(found: &[f64], expected: &[f64], within: f64) {
+        let off = found.iter().zip(expected).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+        assert!(found.len() == expected.len() && off <= within, "{found:?} for {expected:?}");
+    }
+
+    /// V1 and V3: the seed's example, and what repeated reports make of it.
+    #[test]
+    fn the_published_example_and_its_repetitions() {
+        let mut p = [0.43, 0.30, 0.17, 0.10];
+        assert!(migrate(&mut p, 3));
+        close(&p, &[0.312_608_7, 0.267_391_3, 0.17, 0.25], 5e-8);
+        migrate(&mut p, 3);
+        close(&p, &[0.285_94, 0.267_39, 0.17, 0.276_67], 5e-6);
+        migrate(&mut p, 3);
+        close(&p, &[0.281_30, 0.267_39, 0.17, 0.281_30], 5e-6);
+        let fixed = p;
+        migrate(&mut p, 3);
+        close(&p, &fixed, 1e-12);
+    }
+
+    /// V2.
+    #[test]
+    fn the_example_of_the_reference_code() {
+        let mut p = [0.43, 0.32, 0.15, 0.10];
+        migrate(&mut p, 2);
+        close(&p, &[0.30, 0.30, 0.30, 0.10], 1e-12);
+    }
+
+    /// V4 and V5, and an index that is none.
+    #[test]
+    fn whoever_already_has_the_most_gets_no_more() {
+        for (mut p, reporter) in [([0.4, 0.3, 0.3], 0), ([0.25; 3], 1), ([0.4, 0.3, 0.3], 3)] {
+            let before = p;
+            assert!(!migrate(&mut p, reporter));
+            assert_eq!(p, before);
+        }
+        assert!(!migrate(&mut [], 0));
+    }
+
+    proptest! {
+        /// P1 and V15.
+        #[test]
+        fn shares_are_moved_and_never_made(
+            weights in prop::collection::vec(1e-6..1.0_f64, 1..40),
+            pick: prop::sample::Index,
+        ) {
+            let total: f64 = weights.iter().sum();
+            let before: Vec<f64> = weights.iter().map(|weight| weight / total).collect();
+            let reporter = pick.index(before.len());
+            let mut after = before.clone();
+            migrate(&mut after, reporter);
+            prop_assert!((after.iter().sum::<f64>() - 1.0).abs() < 1e-12);
+            let target = after[reporter];
+            prop_assert!(target >= before[reporter]);
+            let excess: f64 = before.iter().map(|p| (p - target).max(0.0)).sum();
+            prop_assert!(target - before[reporter] <= excess + 1e-12);
+            for (k, (&old, &new)) in before.iter().zip(&after).enumerate() {
+                prop_assert!(new > 0.0);
+                if k != reporter && old <= target {
+                    prop_assert_eq!(old, new);
+                } else {
+                    prop_assert!(new >= target - 1e-12, "sponsor {} fell to {}", k, new);
+                }
+            }
+        }
+    }
+}

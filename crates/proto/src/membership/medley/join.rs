@@ -1,0 +1,158 @@
+//! Joining (R13) and comparing: fetching the list, page by page.
+//!
+//! A joiner fetches all pages in a row. Whoever is in already fetches one page from somebody now and
+//! then, going round the list: what gossip has missed is repaired in time, at a load that does not grow
+//! with the group.
+
+use alloc::vec::Vec;
+
+use super::{Body, Medley, Message, Timer, Update, message::ROOM};
+use crate::{
+    id::{NodeId, Peer},
+    machine::OutboxOf,
+    time::Time,
+    wire::Wire,
+};
+
+/// Going round the list, a page at a time.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub(super) struct Syncing {
+    /// Who has not answered which question yet.
+    open: Option<(NodeId, u64)>,
+    after: Option<NodeId>,
+}
+
+/// Whom we have asked for the list.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) struct Joining {
+    introducer: NodeId,
+    sequence: u64,
+    /// How many contacts have been asked in vain.
+    tried: usize,
+}
+
+impl Medley {
+    /// Asks the next contact for the list from its beginning: neighbours first, then by distance.
+    pub(super) fn join(&mut self, now: Time, out: &mut OutboxOf<Self>) {
+        let mut contacts: Vec<usize> = (0..self.table.positions()).collect();
+        contacts.sort_by(|&a, &b| {
+            let key = |at| !self.table.is_neighbour(at);
+            let by_distance = || self.table.distance(a).total_cmp(&self.table.distance(b));
+            key(a).cmp(&key(b)).then_with(by_distance)
+        });
+        let tried = self.joining.take().map_or(0, |joining| joining.tried + 1);
+        if contacts.is_empty() {
+            return;
+        }
+        let introducer = self.table.id(contacts[tried % contacts.len()]);
+        self.ask(now, introducer, tried, None, out);
+    }
+
+    fn ask(
+        &mut self,
+        now: Time,
+        introducer: NodeId,
+        tried: usize,
+        after: Option<NodeId>,
+        out: &mut OutboxOf<Self>,
+    ) {
+        self.sequence += 1;
+        self.joining = Some(Joining { introducer, sequence: self.sequence, tried });
+        self.timers.set(Timer::Join, now + self.config.join_retry);
+        self.send(now, introducer, self.sequence, Body::Join { after }, out);
+    }
+
+    /// Asks a random member for one page, now and then.
+    pub(super) fn sync(&mut self, now: Time, out: &mut OutboxOf<Self>) {
+        let Some(periods) = self.config.sync else { return };
+        if self.table.listed() == 0 || self.rng.below(u64::from(periods)) != 0 {
+            return;
+        }
+        let nth = self.rng.below(self.table.listed() as u64) as usize;
+        let listed = (0..self.table.positions()).filter(|&at| self.table.is_listed(at)).nth(nth);
+        if let Some(at) = listed {
+            let partner = self.table.id(at);
+            self.sequence += 1;
+            let after = self.syncing.after;
+            self.syncing = Syncing { open: Some((partner, self.sequence)), after };
+            self.send(now, partner, self.sequence, Body::Sync { after }, out);
+        }
+    }
+
+    /// The page has been merged; the next time another.
+    pub(super) fn on_sync_ack(&mut self, next: Option<NodeId>) {
+        self.syncing = Syncing { open: None, after: next };
+    }
+
+    /// Whether `message` of `from` is no answer, or one to the question asked last.
+    pub(super) fn is_expected(&self, from: NodeId, message: &Message) -> bool {
+        let answer = (from, message.sequence);
+        match message.body {
+            Body::JoinAck { .. } => {
+                self.joining.is_some_and(|it| (it.introducer, it.sequence) == answer)
+            }
+            Body::SyncAck { .. } => self.syncing.open == Some(answer),
+            _ => true,
+        }
+    }
+
+    /// What we hold of everybody behind `after`, as far as it fits one datagram. If the joiner itself
+    /// has a tombstone that outlived it, that is among it, and the joiner contradicts.
+    pub(super) fn page(&self, after: Option<NodeId>) -> (Vec<Update>, Option<NodeId>) {
+        let mut updates: Vec<Update> = Vec::new();
+        let (mut room, mut next) = (ROOM, None);
+        let first = after.map_or(0, |after| self.table.behind(after));
+        for record in (first..self.table.positions()).filter_map(|at| self.record(at)) {
+            let Some(left) = room.checked_sub(record.encoded_len()) else {
+                next = updates.last().map(|last| last.subject.id);
+                break;
+            };
+            room = left;
+            updates.push(record);
+        }
+        (updates, next)
+    }
+
+    /// Answers with a page.
+    pub(super) fn on_join(
+        &mut self,
+        from: Peer,
+        sequence: u64,
+        after: Option<NodeId>,
+        out: &mut OutboxOf<Self>,
+    ) {
+        let (updates, next) = self.page(after);
+        let body = Body::JoinAck { next };
+        out.send(from.id, Message { sequence, incarnation: self.incarnation, body, updates });
+    }
+
+    /// Likewise.
+    pub(super) fn on_sync(
+        &mut self,
+        from: Peer,
+        sequence: u64,
+        after: Option<NodeId>,
+        out: &mut OutboxOf<Self>,
+    ) {
+        let (updates, next) = self.page(after);
+        let body = Body::SyncAck { next };
+        out.send(from.id, Message { sequence, incarnation: self.incarnation, body, updates });
+    }
+
+    /// A page has been merged: ask for the next.
+    pub(super) fn on_join_ack(
+        &mut self,
+        now: Time,
+        from: Peer,
+        next: Option<NodeId>,
+        out: &mut OutboxOf<Self>,
+    ) {
+        let Some(joining) = self.joining else { return };
+        if next.is_some() {
+            self.ask(now, from.id, joining.tried, next, out);
+        } else {
+            self.joining = None;
+            self.timers.clear(Timer::Join);
+        }
+    }
+}

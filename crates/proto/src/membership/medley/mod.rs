@@ -1,0 +1,550 @@
+//! Weakly consistent membership by probing and gossip: SWIM, Medley and Medley-F.
+//!
+//! Source: thesis of 2023, chapters 2 to 4. Rules `R1` to `R14` and `A1` to `A5`, errata `M-n` and
+//! properties `P-n` are those of `docs/protocols/`. SWIM is Medley with exponent 0; Medley-F is Medley
+//! with both feedbacks. All five strategies are one machine and a [`Config`].
+//!
+//! ```text
+//! Idle     --Start------------------> Running  arm Period; Join to a contact unless members are given
+//! Running  --Period fires-----------> Running  Ping to a drawn target; arm Ack, ProbeEnd, Period;
+//!                                              now and then Unlucky, Sync, Ping to somebody dead
+//! Running  --Ack fires--------------> Running  PingReq to helpers
+//! Running  --ProbeEnd fires---------> Running  the target becomes suspect
+//! Running  --Ack, IndirectAck-------> Running  disarm Ack and ProbeEnd, if it answers the probe
+//! Running  --Ping-------------------> Running  Ack to its sender; Unlucky, if these come too rarely
+//! Running  --Ack on behalf of o-----> Running  IndirectAck to o
+//! Running  --PingReq----------------> Running  Ping to the target on behalf of the sender
+//! Running  --Unlucky----------------> Running  its sender is pinged more often
+//! Running  --rumour of our death----> Running  ReportAlive in the next incarnation
+//! Running  --Suspicion fires--------> Running  the suspect is removed: Failed
+//! Running  --Tomb fires-------------> Running  the oldest tombstone is forgotten
+//! Running  --Join-------------------> Running  JoinAck with a page of the list
+//! Running  --JoinAck----------------> Running  Join for the next page, or disarm Join
+//! Running  --Join fires-------------> Running  Join to the next contact
+//! Running  --Sync-------------------> Running  SyncAck with a page of the list
+//! Running  --Leave------------------> Leaving  Leave to the neighbours; arm Bye
+//! Leaving  --Bye fires--------------> Idle
+//! Leaving  --anything else----------> Leaving  as Running, but no rumour is contradicted
+//! ```
+//!
+//! Any message also proves that its sender lives and brings news; what news changes is the table of
+//! rule R10 in `table.rs`. Members in a table are everybody but ourselves.
+//!
+//! Promise: whoever crashes is eventually removed everywhere, if the network stays connected and does
+//! not lose everything (P2); nobody returns from the dead but by a larger life or incarnation of its
+//! own (P7). No promise that nobody is removed falsely while delays are unbounded (P9).
+//!
+//! Departure: an update names the life it speaks of, and an accusation its accuser. The seed has
+//! neither; without the first a restarted node is dead in others' eyes until its incarnation catches
+//! up, without the second nobody can tell who is broken.
+//!
+//! Departure: helpers keep no record of what they were asked (the seed's `relays`): the ping carries
+//! the asker and its sequence number, and the answer repeats both.
+//!
+//! Departure: a joiner asks for the list page by page instead of getting it whole, since it may not fit
+//! one datagram, and a lost page is asked for again.
+//!
+//! Departure: of Lifeguard's score the part for missed negative acks is absent, since helpers send none;
+//! telling a suspect what it is accused of is always on (M-26).
+//!
+//! Departure: an incarnation has 32 bits, so M-28's limit on jumps is 2^16 within a life.
+//!
+//! Departure: a live node refutes `Left` of its own life as it refutes `Failed` (R10 ignores it), or it
+//! could not come back within that life after all (R13).
+//!
+//! ```
+//! use bellwether_proto::{
+//!     Boot, Effect, Input, Machine, NodeId, Outbox, Peer, Seed, Time,
+//!     membership::medley::{Body, Config, Contact, Form, Medley, Phase, State, Strategy},
+//! };
+//!
+//! let config = Config::new(Strategy::Swim, Form::Hardened).with_phase(Phase::Sync);
+//! let [me, other] = [1, 2].map(|id| Peer::new(NodeId::new(id), Boot::new(1)));
+//! let contact = Contact { id: other.id, distance: 4.0, neighbour: true, member: true };
+//! let mut node = Medley::new(me, config, Seed::new(1), None, vec![contact]);
+//! let mut out = Outbox::new();
+//!
+//! node.handle(Time::ZERO, Input::Start, &mut out).unwrap();
+//! node.handle(Time::ZERO, Input::Timeout, &mut out).unwrap();
+//! let Some(Effect::Send { to, message }) = out.pop() else { panic!("it must ping") };
+//! assert_eq!((to, message.body), (other.id, Body::Ping { on_behalf: None }));
+//!
+//! // Nobody answers, and there is no one to ask for help.
+//! let end = Time::ZERO + config.period();
+//! node.handle(end, Input::Timeout, &mut out).unwrap();
+//! assert_eq!(node.state_of(other.id), Some(State::Suspect));
+//! node.handle(end + config.suspicion(), Input::Timeout, &mut out).unwrap();
+//! assert_eq!((node.state_of(other.id), node.len()), (Some(State::Failed), 0));
+//! ```
+
+use alloc::{collections::VecDeque, vec::Vec};
+use core::convert::Infallible;
+
+pub use self::{
+    config::{
+        Attention, Carriers, Config, ConfigError, Form, Phase, Piggyback, Selection, Strategy,
+    },
+    message::{Body, Message, Status, Update},
+    news::Accusers,
+    table::State,
+};
+use self::{
+    join::{Joining, Syncing},
+    news::Case,
+    probe::Probe,
+    table::{FIRST, Table},
+    targets::Targets,
+};
+use crate::{
+    id::{Boot, Incarnation, NodeId, Peer},
+    machine::{Input, InputOf, Machine, OutboxOf, Rejected},
+    mechanism::{
+        gossip::Gossip,
+        health::LocalHealth,
+        pinged::Pinged,
+        timers::{TimerKind, Timers},
+    },
+    rng::{Rng, Seed},
+    time::{Duration, Time},
+};
+
+mod config;
+mod join;
+mod message;
+mod news;
+mod probe;
+mod table;
+mod targets;
+#[cfg(test)]
+mod tests;
+
+/// An entry of the address book a node starts with.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Contact {
+    /// Who. Ourselves are skipped.
+    pub id: NodeId,
+    /// How far away, in metres or hops; `NaN` if unknown.
+    pub distance: f32,
+    /// Whether it is in radio range. Neighbours are the first to be asked for the list.
+    pub neighbour: bool,
+    /// Whether it is a member from the start. If nobody is, the node asks its contacts.
+    pub member: bool,
+}
+
+/// What the network below says about a node.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum ContactChange {
+    /// It is this far away.
+    Near {
+        /// Who.
+        id: NodeId,
+        /// How far.
+        distance: f32,
+        /// Whether it is in radio range.
+        neighbour: bool,
+    },
+    /// There is no way to it. This accuses nobody: probes do that.
+    Gone {
+        /// Who.
+        id: NodeId,
+    },
+}
+
+/// What the application should be told.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub enum MembershipEvent {
+    /// A node is a member now.
+    Joined(NodeId),
+    /// A member is accused.
+    Suspected {
+        /// The member.
+        id: NodeId,
+        /// Its accuser.
+        by: NodeId,
+    },
+    /// An accused member has contradicted.
+    Refuted(NodeId),
+    /// A member was removed because it did not.
+    Failed {
+        /// The member.
+        id: NodeId,
+        /// Those known to have accused it.
+        accusers: Accusers,
+    },
+    /// A member has said goodbye.
+    Left(NodeId),
+}
+
+/// A member as elections see it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct MemberView {
+    /// Who.
+    pub id: NodeId,
+    /// In which life.
+    pub boot: Boot,
+    /// [`State::Alive`] or [`State::Suspect`].
+    pub state: State,
+    /// Its incarnation.
+    pub incarnation: Incarnation,
+    /// How often it was suspected: its *unhealthiness*. Hardened, half is forgotten every 300 s.
+    pub suspicions: u32,
+    /// How far away; `NaN` if unknown.
+    pub distance: f32,
+}
+
+/// What must survive a restart within one life. A host that starts every life with a larger boot number
+/// may lose it.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub struct Durable {
+    /// Which life wrote it.
+    pub boot: Boot,
+    /// Its last incarnation.
+    pub incarnation: Incarnation,
+}
+
+/// The deadlines this machine keeps; declaration order breaks ties at one instant.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub enum Timer {
+    /// When to ask helpers (`ACK_TIMEOUT`).
+    Ack,
+    /// When to suspect the target. Before Period, which begins the next probe.
+    ProbeEnd,
+    /// When to remove the suspect whose time is up first (`SUSPECT`).
+    Suspicion,
+    /// When to forget the oldest tombstone.
+    Tomb,
+    /// When to ask the next contact for the list (`JOIN_RETRY`).
+    Join,
+    /// When goodbye has been said long enough.
+    Bye,
+    /// When to ping the next target.
+    Period,
+}
+
+impl TimerKind for Timer {
+    const ALL: &'static [Self] = &[
+        Self::Ack,
+        Self::ProbeEnd,
+        Self::Suspicion,
+        Self::Tomb,
+        Self::Join,
+        Self::Bye,
+        Self::Period,
+    ];
+
+    fn index(self) -> usize {
+        self as usize
+    }
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Role {
+    /// Not started yet, or done.
+    Idle {
+        started: bool,
+    },
+    Running,
+    Leaving,
+}
+
+/// One member of the group.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Medley {
+    me: Peer,
+    config: Config,
+    rng: Rng,
+    timers: Timers<Timer, 7>,
+    role: Role,
+    incarnation: Incarnation,
+    /// Of the last probe.
+    sequence: u64,
+    probe: Option<Probe>,
+    joining: Option<Joining>,
+    syncing: Syncing,
+    table: Table,
+    targets: Targets,
+    gossip: Gossip<Update>,
+    /// The suspects, the one to be removed first in front. Few, so looked through.
+    cases: VecDeque<Case>,
+    pinged: Pinged,
+    health: LocalHealth,
+    /// When suspicions were halved last.
+    faded: Time,
+}
+
+impl Medley {
+    /// A node that has not started yet, with the address book it starts with. `durable` is what its
+    /// past life persisted last.
+    pub fn new(
+        me: Peer,
+        config: Config,
+        seed: Seed,
+        durable: Option<Durable>,
+        contacts: Vec<Contact>,
+    ) -> Self {
+        let me = Peer::new(me.id, me.boot.max(FIRST));
+        let past = durable.filter(|durable| durable.boot == me.boot);
+        let capacity = match config.piggyback {
+            Piggyback::Bounded { .. } => GOSSIP,
+            Piggyback::WholeTable { .. } => WHOLE_TABLE,
+        };
+        Self {
+            me,
+            config,
+            rng: seed.rng(),
+            timers: Timers::new(),
+            role: Role::Idle { started: false },
+            incarnation: past.map_or(Incarnation::default(), |past| past.incarnation.next()),
+            sequence: 0,
+            probe: None,
+            joining: None,
+            syncing: Syncing::default(),
+            table: Table::new(me.id, contacts),
+            targets: Targets::new(),
+            gossip: Gossip::new(capacity),
+            cases: VecDeque::new(),
+            pinged: Pinged::new(Time::ZERO),
+            health: LocalHealth::default(),
+            faded: Time::ZERO,
+        }
+    }
+
+    /// What it was built with.
+    pub const fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// Our own incarnation.
+    pub const fn incarnation(&self) -> Incarnation {
+        self.incarnation
+    }
+
+    /// Every member but ourselves, suspects included, by identity.
+    pub fn members(&self) -> impl Iterator<Item = MemberView> + '_ {
+        (0..self.table.positions()).filter_map(|at| {
+            let state = self.table.state(at).filter(|state| state.is_listed())?;
+            let (boot, incarnation) = self.table.life(at);
+            Some(MemberView {
+                id: self.table.id(at),
+                boot,
+                state,
+                incarnation,
+                suspicions: self.table.suspicions(at),
+                distance: self.table.distance(at),
+            })
+        })
+    }
+
+    /// How many members there are besides ourselves.
+    pub fn len(&self) -> usize {
+        self.table.listed()
+    }
+
+    /// Whether we know of nobody else.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// What is recorded of a node; `None` if nothing is. Ourselves are alive.
+    pub fn state_of(&self, id: NodeId) -> Option<State> {
+        if id == self.me.id {
+            return Some(State::Alive);
+        }
+        self.table.position(id).and_then(|at| self.table.state(at))
+    }
+
+    /// Whether the list is still being fetched.
+    pub fn is_joining(&self) -> bool {
+        self.joining.is_some()
+    }
+}
+
+impl Medley {
+    /// R1.
+    fn on_start(&mut self, now: Time, out: &mut OutboxOf<Self>) -> Result<(), Rejected> {
+        if self.role != (Role::Idle { started: false }) {
+            return Err(Rejected::StartedTwice);
+        }
+        self.role = Role::Running;
+        self.table.touch_all(now);
+        self.pinged = Pinged::new(now);
+        self.faded = now;
+        let first = match self.config.phase {
+            Phase::Sync => {
+                let period = self.config.period.as_micros();
+                Time::from_micros(now.as_micros().div_ceil(period).saturating_mul(period))
+            }
+            Phase::Random => {
+                now + Duration::from_micros(self.rng.below(self.config.period.as_micros()))
+            }
+        };
+        self.timers.set(Timer::Period, first);
+        if self.table.listed() == 0 {
+            self.join(now, out);
+        }
+        Ok(())
+    }
+
+    fn on_message(
+        &mut self,
+        now: Time,
+        from: Peer,
+        via: NodeId,
+        message: &Message,
+        out: &mut OutboxOf<Self>,
+    ) -> Result<(), Rejected> {
+        if matches!(self.role, Role::Idle { .. }) {
+            return Err(Rejected::NotRunning);
+        }
+        if from.id == self.me.id {
+            return Err(Rejected::Loopback { from });
+        }
+        let known = self.table.position(from.id).map(|at| self.table.life(at).0);
+        if known.is_some_and(|boot| boot > from.boot.max(FIRST)) {
+            return Err(Rejected::Replayed { from, sequence: message.sequence });
+        }
+        if !self.is_expected(from.id, message) {
+            return Err(Rejected::Unsolicited { from });
+        }
+        // R2 (a) to (c). The sender last: what it passes on about itself is not newer than itself.
+        for id in [from.id, via] {
+            if let Some(at) = self.table.position(id) {
+                self.table.touch(now, at);
+            }
+        }
+        for update in &message.updates {
+            self.learn(now, update, out);
+        }
+        let status = match message.body {
+            Body::Join { .. } => Status::Join,
+            Body::Leave => Status::Left,
+            _ => Status::Alive,
+        };
+        self.learn(now, &Update { subject: from, incarnation: message.incarnation, status }, out);
+        self.on_body(now, from, message, out);
+        Ok(())
+    }
+
+    fn on_body(&mut self, now: Time, from: Peer, message: &Message, out: &mut OutboxOf<Self>) {
+        match message.body {
+            Body::Ping { on_behalf } => self.on_ping(now, from, message.sequence, on_behalf, out),
+            Body::Ack { on_behalf } => self.on_ack(now, from, message, on_behalf, out),
+            Body::PingReq { target } => self.on_ping_req(now, from, message.sequence, target, out),
+            Body::IndirectAck { target, incarnation } => {
+                self.on_indirect_ack(now, message.sequence, target, incarnation, out);
+            }
+            Body::Join { after } => self.on_join(from, message.sequence, after, out),
+            Body::JoinAck { next } => self.on_join_ack(now, from, next, out),
+            Body::Sync { after } => self.on_sync(from, message.sequence, after, out),
+            Body::SyncAck { next } => self.on_sync_ack(next),
+            Body::Unlucky => self.on_unlucky(now, from),
+            // All there is to them has been learnt from the sender's incarnation.
+            Body::Leave | Body::ReportAlive => {}
+        }
+    }
+
+    /// R12 for distances.
+    fn on_contact(&mut self, change: ContactChange) {
+        let (id, distance, neighbour) = match change {
+            ContactChange::Near { id, distance, neighbour } => (id, distance, neighbour),
+            ContactChange::Gone { id } => (id, f32::NAN, false),
+        };
+        if id == self.me.id {
+            return;
+        }
+        let known = self.table.position(id);
+        if known.is_none() && matches!(change, ContactChange::Gone { .. }) {
+            return;
+        }
+        if let Some(at) = known.or_else(|| self.admit(id)) {
+            self.table.set_near(at, distance, neighbour);
+            self.targets.moved();
+        }
+    }
+
+    fn on_timer(&mut self, now: Time, timer: Timer, out: &mut OutboxOf<Self>) {
+        match timer {
+            Timer::Ack => self.on_no_ack(now, out),
+            Timer::ProbeEnd => self.on_probe_end(now, out),
+            Timer::Suspicion => self.on_suspicion(now, out),
+            Timer::Tomb => self.on_tomb(now),
+            Timer::Join => self.join(now, out),
+            Timer::Bye => self.become_idle(),
+            Timer::Period => self.on_period(now, out),
+        }
+    }
+
+    /// R13.
+    fn on_leave(&mut self, now: Time, out: &mut OutboxOf<Self>) {
+        match self.role {
+            Role::Idle { .. } => self.become_idle(),
+            Role::Running => self.become_leaving(now, out),
+            Role::Leaving => {}
+        }
+    }
+
+    fn become_leaving(&mut self, now: Time, out: &mut OutboxOf<Self>) {
+        self.role = Role::Leaving;
+        self.joining = None;
+        self.timers.clear(Timer::Join);
+        self.timers.set(Timer::Bye, now + self.config.period * GOODBYE_PERIODS);
+        let status = Status::Left;
+        let goodbye = Update { subject: self.me, incarnation: self.incarnation, status };
+        self.gossip.put(now, self.me.id, goodbye);
+        self.broadcast(now, Body::Leave, out);
+    }
+
+    fn become_idle(&mut self) {
+        self.role = Role::Idle { started: true };
+        self.probe = None;
+        self.timers.clear_all();
+    }
+}
+
+impl Machine for Medley {
+    type Message = Message;
+    type Timer = Timer;
+    type Feed = ContactChange;
+    type Command = Infallible;
+    type Durable = Durable;
+    type Event = MembershipEvent;
+
+    fn handle(
+        &mut self,
+        now: Time,
+        input: InputOf<'_, Self>,
+        out: &mut OutboxOf<Self>,
+    ) -> Result<(), Rejected> {
+        match input {
+            Input::Start => self.on_start(now, out),
+            Input::Message { from, via, message } => self.on_message(now, from, via, message, out),
+            Input::Timeout => {
+                while let Some(timer) = self.timers.take_due(now) {
+                    self.on_timer(now, timer, out);
+                }
+                Ok(())
+            }
+            Input::Feed(change) => {
+                self.on_contact(change);
+                Ok(())
+            }
+            Input::Command(never) => match never {},
+            Input::Leave => {
+                self.on_leave(now, out);
+                Ok(())
+            }
+        }
+    }
+
+    #[inline]
+    fn deadline(&self) -> Option<(Time, Timer)> {
+        self.timers.next()
+    }
+}
+
+/// Subjects there can be news about at once: some twelve kilobytes at most. Arbitrary.
+const GOSSIP: usize = 256;
+/// The same in the reference code.
+const WHOLE_TABLE: usize = 128;
+/// How long goodbye is said (R13).
+const GOODBYE_PERIODS: u64 = 3;

@@ -1,0 +1,320 @@
+//! What news does (R8 to R11) and how it is passed on (R14).
+
+use alloc::vec::Vec;
+
+use super::{
+    Body, Carriers, Durable, Medley, MembershipEvent, Message, Piggyback, Role, State, Status,
+    Timer, Update,
+    config::CONFIRMATIONS,
+    message::{MAX_UPDATES, ROOM},
+    table::{Merged, Table},
+};
+use crate::{id::NodeId, machine::OutboxOf, time::Time, wire::Wire};
+
+/// The first few that accused a member, in the order we heard of them.
+#[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
+pub struct Accusers {
+    ids: [NodeId; 4],
+    count: u8,
+}
+
+impl Accusers {
+    /// Who they are.
+    pub fn iter(&self) -> impl Iterator<Item = NodeId> + '_ {
+        self.ids.iter().copied().take(usize::from(self.count))
+    }
+
+    /// Whether there was room and `by` was not among them.
+    fn add(&mut self, by: NodeId) -> bool {
+        let next = usize::from(self.count);
+        let is_new = next < self.ids.len() && !self.iter().any(|known| known == by);
+        if is_new {
+            self.ids[next] = by;
+            self.count += 1;
+        }
+        is_new
+    }
+}
+
+/// A member under suspicion.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) struct Case {
+    id: NodeId,
+    since: Time,
+    until: Time,
+    accusers: Accusers,
+}
+
+/// Rules R8 to R11.
+impl Medley {
+    /// R10, and what follows from it.
+    pub(super) fn learn(&mut self, now: Time, update: &Update, out: &mut OutboxOf<Self>) {
+        let id = update.subject.id;
+        if id == self.me.id {
+            self.on_rumour(now, update, out);
+            return;
+        }
+        let at = match self.table.position(id) {
+            None if Table::introduces(update.status) => self.admit(id),
+            known => known,
+        };
+        let Some(at) = at else { return };
+        if !self.is_plausible(at, update) {
+            return;
+        }
+        let (life, _) = self.table.life(at);
+        let merged = self.table.merge(now, at, update);
+        match merged {
+            Merged::Nothing => return,
+            Merged::Confirmed => return self.on_confirmation(now, update),
+            Merged::Listed => {
+                self.targets.joined(&self.table, &self.config, at);
+                out.emit(MembershipEvent::Joined(id));
+            }
+            Merged::Buried => {}
+            Merged::Raised | Merged::Refuted => {
+                self.close(id);
+                // It was restarted before anybody noticed that it was gone.
+                if update.subject.boot > life {
+                    out.emit(MembershipEvent::Joined(id));
+                } else if merged == Merged::Refuted {
+                    out.emit(MembershipEvent::Refuted(id));
+                }
+            }
+            Merged::Suspected => self.become_suspect(now, id, update.status, out),
+            Merged::Removed => {
+                let mut accusers = self.close(id);
+                self.targets.left(at);
+                if let Status::Failed { by } = update.status {
+                    accusers.add(by);
+                    out.emit(MembershipEvent::Failed { id, accusers });
+                } else {
+                    out.emit(MembershipEvent::Left(id));
+                }
+            }
+        }
+        self.arm_tomb();
+        // A late suspicion only raises a tombstone: then that is the news.
+        let raised = merged == Merged::Buried && !Table::introduces(update.status);
+        let news = if raised { self.record(at).unwrap_or(*update) } else { *update };
+        self.gossip.put(now, id, news);
+    }
+
+    /// A position for `id`, unless there are too many already.
+    pub(super) fn admit(&mut self, id: NodeId) -> Option<usize> {
+        if self.table.positions() >= MAX_POSITIONS {
+            return None;
+        }
+        let (at, new) = self.table.admit(id);
+        if new {
+            self.targets.grown(at);
+        }
+        Some(at)
+    }
+
+    /// M-28. Of somebody new anything may be true.
+    fn is_plausible(&self, at: usize, update: &Update) -> bool {
+        if self.table.state(at).is_none() {
+            return true;
+        }
+        let (boot, incarnation) = self.table.life(at);
+        let jump = update.incarnation.get().saturating_sub(incarnation.get());
+        !self.config.hardened() || boot != update.subject.boot || jump <= MAX_JUMP
+    }
+
+    /// R8.
+    fn become_suspect(&mut self, now: Time, id: NodeId, status: Status, out: &mut OutboxOf<Self>) {
+        // Accused again in a newer incarnation: a new case, with nothing carried over from the old.
+        self.close(id);
+        let mut accusers = Accusers::default();
+        if let Status::Suspect { by } = status {
+            accusers.add(by);
+            out.emit(MembershipEvent::Suspected { id, by });
+        }
+        self.open(id, now, accusers);
+    }
+
+    /// A suspect is accused by somebody else as well. That is news only where it shortens its time.
+    fn on_confirmation(&mut self, now: Time, update: &Update) {
+        let id = update.subject.id;
+        let case = self.cases.iter_mut().find(|case| case.id == id);
+        let (Some(case), Status::Suspect { by }) = (case, update.status) else { return };
+        let is_new = case.accusers.add(by);
+        let Case { since, accusers, .. } = *case;
+        if is_new && self.config.patient_suspicion {
+            self.close(id);
+            self.open(id, since, accusers);
+            if accusers.iter().count() <= 1 + CONFIRMATIONS {
+                self.gossip.put(now, id, *update);
+            }
+        }
+    }
+
+    fn open(&mut self, id: NodeId, since: Time, accusers: Accusers) {
+        let confirmations = accusers.iter().count().saturating_sub(1);
+        let until = since + self.config.suspicion_of(confirmations, self.table.listed() + 1);
+        let place = self.cases.partition_point(|case| case.until <= until);
+        self.cases.insert(place, Case { id, since, until, accusers });
+        self.arm_suspicion();
+    }
+
+    /// The suspicion against `id`, if any, is settled; by whom it was accused.
+    fn close(&mut self, id: NodeId) -> Accusers {
+        let found = self.cases.iter().position(|case| case.id == id);
+        let case = found.and_then(|at| self.cases.remove(at));
+        self.arm_suspicion();
+        case.map_or(Accusers::default(), |case| case.accusers)
+    }
+
+    /// R9.
+    pub(super) fn on_suspicion(&mut self, now: Time, out: &mut OutboxOf<Self>) {
+        let due = self.cases.front().filter(|case| case.until <= now);
+        if let Some(Case { id, accusers, .. }) = due.copied() {
+            let Some(at) = self.table.position(id) else {
+                unreachable!("suspects are members, and members have positions")
+            };
+            let (subject, (_, incarnation)) = (self.table.peer(at), self.table.life(at));
+            let by = accusers.iter().next().unwrap_or(self.me.id);
+            self.learn(now, &Update { subject, incarnation, status: Status::Failed { by } }, out);
+        }
+        self.arm_suspicion();
+    }
+
+    fn arm_suspicion(&mut self) {
+        match self.cases.front() {
+            Some(case) => self.timers.set(Timer::Suspicion, case.until),
+            None => self.timers.clear(Timer::Suspicion),
+        }
+    }
+
+    pub(super) fn on_tomb(&mut self, now: Time) {
+        while self.table.oldest_grave().is_some_and(|dug| dug + self.config.tomb() <= now) {
+            if let Some(at) = self.table.exhume() {
+                self.targets.shrunk(at);
+            }
+        }
+        self.arm_tomb();
+    }
+
+    fn arm_tomb(&mut self) {
+        match self.table.oldest_grave() {
+            Some(dug) => self.timers.set(Timer::Tomb, dug + self.config.tomb()),
+            None => self.timers.clear(Timer::Tomb),
+        }
+    }
+
+    /// R11: we are not what is said of us.
+    fn on_rumour(&mut self, now: Time, rumour: &Update, out: &mut OutboxOf<Self>) {
+        let harmless = matches!(rumour.status, Status::Alive | Status::Join);
+        // Of a past life our boot number tells; a later one is not ours to speak for.
+        let ours = rumour.subject.boot == self.me.boot;
+        let jump = rumour.incarnation.get().checked_sub(self.incarnation.get());
+        let stale = jump.is_none_or(|jump| self.config.hardened() && jump > MAX_JUMP);
+        if harmless || !ours || stale || self.role == Role::Leaving {
+            return;
+        }
+        self.incarnation = rumour.incarnation.next();
+        if self.config.local_health {
+            self.health.worsen();
+        }
+        out.persist(Durable { boot: self.me.boot, incarnation: self.incarnation });
+        let status = Status::Alive;
+        let denial = Update { subject: self.me, incarnation: self.incarnation, status };
+        self.gossip.put(now, self.me.id, denial);
+        self.broadcast(now, Body::ReportAlive, out);
+    }
+}
+
+/// Rule R14.
+impl Medley {
+    pub(super) fn send(
+        &mut self,
+        now: Time,
+        to: NodeId,
+        sequence: u64,
+        body: Body,
+        out: &mut OutboxOf<Self>,
+    ) {
+        let updates = self.news(now, Some(to), self.carries(body));
+        out.send(to, Message { sequence, incarnation: self.incarnation, body, updates });
+    }
+
+    pub(super) fn broadcast(&mut self, now: Time, body: Body, out: &mut OutboxOf<Self>) {
+        let updates = self.news(now, None, self.carries(body));
+        out.broadcast(Message { sequence: 0, incarnation: self.incarnation, body, updates });
+    }
+
+    fn carries(&self, body: Body) -> bool {
+        match body {
+            Body::Ack { .. } | Body::IndirectAck { .. } | Body::ReportAlive => true,
+            Body::Ping { .. } | Body::PingReq { .. } | Body::Unlucky => {
+                self.config.carriers == Carriers::PushPull
+            }
+            Body::Join { .. }
+            | Body::JoinAck { .. }
+            | Body::Sync { .. }
+            | Body::SyncAck { .. }
+            | Body::Leave => false,
+        }
+    }
+
+    /// What to tell `to`. First of all what is held against itself, so that it can contradict (R2, M-26).
+    fn news(&mut self, now: Time, to: Option<NodeId>, carries: bool) -> Vec<Update> {
+        let charge = to.and_then(|to| self.charge(to));
+        let offered = if carries { self.gossip.len().min(MAX_UPDATES) } else { 0 };
+        let mut updates = Vec::with_capacity(offered + usize::from(charge.is_some()));
+        updates.extend(charge);
+        if offered == 0 {
+            return updates;
+        }
+        let mut room = ROOM - charge.map_or(0, |charge| charge.encoded_len());
+        let mut take = |update: Update| {
+            if charge.is_some_and(|charge| charge.subject.id == update.subject.id) {
+                return true;
+            }
+            let Some(left) = room.checked_sub(update.encoded_len()) else { return false };
+            room = left;
+            updates.push(update);
+            true
+        };
+        match self.config.piggyback {
+            Piggyback::Bounded { most, lambda } => {
+                // ceil(log2(n + 1)) is the number of binary digits of n, ourselves included.
+                let digits = usize::BITS - (self.table.listed() + 1).leading_zeros();
+                let most = most - usize::from(charge.is_some());
+                self.gossip.least_sent(most, lambda.saturating_mul(digits), &mut take);
+            }
+            Piggyback::WholeTable { lifetime } => self.gossip.recent(now, lifetime, &mut take),
+        }
+        updates
+    }
+
+    /// The suspicion or tombstone of `id`, if there is one.
+    fn charge(&self, id: NodeId) -> Option<Update> {
+        let at = self.table.position(id)?;
+        self.table.state(at).filter(|&state| state != State::Alive)?;
+        self.record(at)
+    }
+
+    /// What we hold of the node at `at`, as news.
+    pub(super) fn record(&self, at: usize) -> Option<Update> {
+        let id = self.table.id(at);
+        let status = match self.table.state(at)? {
+            State::Alive => Status::Alive,
+            State::Suspect => {
+                let case = self.cases.iter().find(|case| case.id == id);
+                let first = case.and_then(|case| case.accusers.iter().next());
+                Status::Suspect { by: first.unwrap_or(self.me.id) }
+            }
+            State::Failed => Status::Failed { by: self.me.id },
+            State::Left => Status::Left,
+        };
+        let (_, incarnation) = self.table.life(at);
+        Some(Update { subject: self.table.peer(at), incarnation, status })
+    }
+}
+
+/// M-28: more refutations than this at once are no honest history. Arbitrary.
+const MAX_JUMP: u32 = 1 << 16;
+/// Nodes remembered at most, dead or alive: remote input must not fill the memory. Arbitrary.
+const MAX_POSITIONS: usize = 1 << 16;

@@ -1,0 +1,266 @@
+//! Whom to ping next, and whom to ask for help (R4, R5, R12, A5).
+//!
+//! The probability of a member is `r^-m`, changed by Algorithm 1 for those that have complained. It is
+//! computed for everybody only when a bag is filled or the shares are out of date; between those, a
+//! draw takes `O(log n)` and no arithmetic on probabilities.
+
+use alloc::vec::Vec;
+
+use super::{config::Config, config::Selection, table::Table};
+use crate::{
+    id::{Boot, Incarnation, NodeId},
+    mechanism::{
+        sampling::{LARGEST_BAG, Weighted, instance, instances, share},
+        unlucky::migrate,
+    },
+    rng::Rng,
+    time::{Duration, Time},
+};
+
+/// What is needed to draw members by their position in the [`Table`]: twelve bytes for each.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Targets {
+    /// As many positions as the table, if fresh.
+    shares: Weighted<u64>,
+    fresh: bool,
+    /// The probability of the largest share.
+    largest: f64,
+    /// As many positions as the table, unless empty.
+    bag: Weighted<u32>,
+    /// The weight one instance in the bag stands for, and how many there were at first.
+    instance: f64,
+    filled: u64,
+    /// In the order in which they came.
+    reports: Vec<Report>,
+}
+
+/// A complaint.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+struct Report {
+    id: NodeId,
+    life: (Boot, Incarnation),
+    at: Time,
+}
+
+impl Targets {
+    pub(super) const fn new() -> Self {
+        Self {
+            shares: Weighted::new(),
+            fresh: false,
+            largest: 0.0,
+            bag: Weighted::new(),
+            instance: 0.0,
+            filled: 0,
+            reports: Vec::new(),
+        }
+    }
+
+    /// R4.2 and R4.3: the next target, if there is a member.
+    pub(super) fn select(
+        &mut self,
+        table: &Table,
+        config: &Config,
+        rng: &mut Rng,
+    ) -> Option<usize> {
+        match config.selection {
+            Selection::Independent => {
+                self.refresh(table, config);
+                self.shares.draw(rng)
+            }
+            Selection::Bag => {
+                if self.bag.total() == 0 {
+                    self.refill(table, config);
+                }
+                self.bag.take(rng)
+            }
+        }
+    }
+
+    /// R5: members to ask for help, by probability and apart from the bag (M-10).
+    pub(super) fn helpers(
+        &mut self,
+        table: &Table,
+        config: &Config,
+        except: Option<usize>,
+        rng: &mut Rng,
+        each: impl FnMut(usize),
+    ) {
+        self.refresh(table, config);
+        self.shares.distinct(config.helpers, except, rng, each);
+    }
+
+    /// The table has a new position.
+    pub(super) fn grown(&mut self, at: usize) {
+        self.fresh = false;
+        if self.bag.total() > 0 {
+            self.bag.insert(at);
+        }
+    }
+
+    /// The table has lost a position.
+    pub(super) fn shrunk(&mut self, at: usize) {
+        self.fresh = false;
+        if self.bag.total() > 0 {
+            self.bag.remove(at);
+        }
+    }
+
+    /// Distances have changed. The bag is not disturbed: it is a promise to everybody in it.
+    pub(super) fn moved(&mut self) {
+        self.fresh = false;
+    }
+
+    /// R12: the node at `at` is a member now. Hardened, it gets its part of what remains in the bag;
+    /// else it waits for the next.
+    pub(super) fn joined(&mut self, table: &Table, config: &Config, at: usize) {
+        let p = if self.reports.is_empty() {
+            // Nobody else's probability depends on it.
+            let p = weigh(table, config, unknown_distance(table), at);
+            self.fresh &= p <= self.largest;
+            if self.fresh {
+                self.shares.set(at, share(p, self.largest));
+            }
+            p
+        } else {
+            self.fresh = false;
+            self.probabilities(table, config)[at]
+        };
+        if self.bag.total() == 0 || !config.hardened() {
+            return;
+        }
+        let count = f64::from(instances(p, self.instance, config.bag_cap.is_some()));
+        let left = self.bag.total() as f64 / self.filled as f64;
+        self.put(at, libm::round(count * left) as u64);
+    }
+
+    /// R12: the node at `at` is no member any more.
+    pub(super) fn left(&mut self, at: usize) {
+        if self.fresh && self.reports.is_empty() {
+            self.shares.set(at, 0);
+        } else {
+            self.fresh = false;
+        }
+        if self.bag.total() > 0 {
+            self.bag.set(at, 0);
+        }
+    }
+
+    /// A5: the member at `at` complains.
+    pub(super) fn report(&mut self, now: Time, table: &Table, config: &Config, at: usize) {
+        let report = Report { id: table.id(at), life: table.life(at), at: now };
+        if config.hardened() {
+            // M-3: a repeated complaint only says that it still holds.
+            let known = self.reports.iter_mut().find(|known| known.id == report.id);
+            if let Some(known) = known {
+                *known = report;
+                return;
+            }
+        }
+        if self.reports.len() >= MAX_REPORTS {
+            self.reports.remove(0);
+        }
+        self.reports.push(report);
+        self.fresh = false;
+        if self.bag.total() == 0 {
+            return;
+        }
+        let p = self.probabilities(table, config);
+        let share = p[at] / p.iter().sum::<f64>();
+        let others = self.bag.total() - self.bag.get(at);
+        let fair = libm::ceil(others as f64 * share / (1.0 - share)) as u64;
+        if fair > self.bag.get(at) {
+            self.put(at, fair);
+        }
+    }
+
+    /// M-4: complaints older than `lifetime` are forgotten, and those of a past incarnation.
+    pub(super) fn forget(&mut self, now: Time, table: &Table, lifetime: Duration) {
+        let before = self.reports.len();
+        self.reports.retain(|report| {
+            let same = table.position(report.id).is_some_and(|at| table.life(at) == report.life);
+            same && now.since(report.at) <= lifetime
+        });
+        self.fresh &= self.reports.len() == before;
+    }
+
+    /// How often `at` is in the running bag.
+    #[cfg(test)]
+    pub(super) fn instances(&self, at: usize) -> u64 {
+        self.bag.get(at)
+    }
+
+    /// Sets the instances of `at`, at least one, within what the bag can hold.
+    fn put(&mut self, at: usize, count: u64) {
+        let others = self.bag.total() - self.bag.get(at);
+        let room = (2 * LARGEST_BAG).saturating_sub(others);
+        self.bag.set(at, count.max(1).min(room));
+    }
+
+    fn refresh(&mut self, table: &Table, config: &Config) {
+        if !self.fresh {
+            let p = self.probabilities(table, config);
+            self.largest = p.iter().copied().fold(0.0, f64::max);
+            self.shares.fill(p.iter().map(|&p| share(p, self.largest)));
+            self.fresh = true;
+        }
+    }
+
+    fn refill(&mut self, table: &Table, config: &Config) {
+        let p = self.probabilities(table, config);
+        let cap = config.bag_cap.map(|cap| u64::from(cap) * table.listed() as u64);
+        self.instance = instance(&p, cap);
+        self.bag.fill(p.iter().map(|&p| instances(p, self.instance, cap.is_some())));
+        self.filled = self.bag.total();
+    }
+
+    /// Not normalised; zero for those that are no members.
+    pub(super) fn probabilities(&self, table: &Table, config: &Config) -> Vec<f64> {
+        let unknown = unknown_distance(table);
+        let weigh = |at| weigh(table, config, unknown, at);
+        let mut p: Vec<f64> = (0..table.positions()).map(weigh).collect();
+        for report in &self.reports {
+            if let Some(at) = table.position(report.id).filter(|&at| table.is_listed(at)) {
+                migrate(&mut p, at);
+            }
+        }
+        p
+    }
+}
+
+/// `r^-m` if the node at `at` is a member, else zero.
+fn weigh(table: &Table, config: &Config, unknown: f64, at: usize) -> f64 {
+    if !table.is_listed(at) {
+        return 0.0;
+    }
+    let distance = f64::from(table.distance(at));
+    let distance = if distance.is_finite() { distance } else { unknown };
+    let distance = distance.clamp(NEAREST, FARTHEST);
+    let whole = libm::trunc(config.exponent);
+    if whole < config.exponent {
+        return libm::pow(distance, -config.exponent);
+    }
+    // A power function takes ten times as long, and filling a bag computes nothing else.
+    1.0 / (0..whole as u32).fold(1.0, |power, _| power * distance)
+}
+
+/// M-23: somebody of unknown whereabouts is taken to be one hop beyond the farthest.
+fn unknown_distance(table: &Table) -> f64 {
+    let (mut farthest, mut reach) = (0.0_f32, 0.0_f32);
+    for at in 0..table.positions() {
+        let distance = table.distance(at);
+        if distance.is_finite() {
+            farthest = farthest.max(distance);
+            if table.is_neighbour(at) {
+                reach = reach.max(distance);
+            }
+        }
+    }
+    f64::from(farthest) + f64::from(reach)
+}
+
+/// M-23: nobody is nearer than this, in metres.
+const NEAREST: f64 = 0.1;
+/// Keeps every power a positive number. Arbitrary.
+const FARTHEST: f64 = 1e6;
+/// As published every repetition counts. After a few more change nothing (V3), so the oldest may go.
+const MAX_REPORTS: usize = 256;

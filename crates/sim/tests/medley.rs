@@ -1,0 +1,72 @@
+//! Gossip membership on a field of radios, beside what the thesis says of it.
+
+use std::path::Path;
+
+use bellwether_sim::{
+    metric::Metric,
+    run::{Report, run_many},
+    scenario::Scenario,
+};
+
+fn field(runs: u64, sets: &[&str]) -> Report {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/medley-field.toml");
+    let sets: Vec<String> = sets.iter().map(|&set| set.to_owned()).collect();
+    let scenario = Scenario::load(&path, &sets).unwrap_or_else(|error| panic!("{error}"));
+    run_many(&scenario, 1, runs, || ()).expect("the field of the thesis can be drawn")
+}
+
+fn mean(report: &Report, metric: Metric) -> f64 {
+    report.summary(metric).map_or(f64::NAN, |summary| summary.mean)
+}
+
+/// Fig. 4.5: pinging mostly the near costs a third less than SWIM, measured by the product of detection time
+/// and transmissions, with every kind of feedback.
+#[test]
+fn near_pings_cost_a_third_less_than_swim() {
+    let swim = field(100, &["membership.exponent=0", "membership.feedback=none"]);
+    for feedback in ["none", "active", "passive", "both"] {
+        let feedback = format!("membership.feedback={feedback}");
+        let medley = field(100, &[&feedback]);
+        let saved = 1.0 - mean(&medley, Metric::ProductCost) / mean(&swim, Metric::ProductCost);
+        assert!((0.22..=0.45).contains(&saved), "{feedback}: {saved:.3}");
+        assert!(mean(&medley, Metric::MeanHops) < 1.6, "{feedback}");
+    }
+    assert!(mean(&swim, Metric::MeanHops) > 2.5);
+}
+
+/// Fig. 4.1: feedback spreads the news faster, and passive feedback faster than active.
+#[test]
+fn feedback_spreads_the_news_faster() {
+    let spread = |feedback: &str| {
+        let feedback = format!("membership.feedback={feedback}");
+        mean(&field(200, &[&feedback, "membership.exponent=5"]), Metric::Dissemination)
+    };
+    let [none, active, passive, both] = ["none", "active", "passive", "both"].map(spread);
+    assert!(
+        both <= passive * 1.05 && passive < active && active < none,
+        "{none} {active} {passive} {both}"
+    );
+}
+
+/// P2, P4 and bw-medley-quiet: nobody is suspected without cause, the crash is found by all, and not before
+/// a period and the suspicion have passed.
+#[test]
+fn without_loss_only_the_crashed_are_suspected_and_all_learn_of_it() {
+    let report = field(100, &[]);
+    for outcome in &report.outcomes {
+        let value = |metric| outcome.value(metric).unwrap_or(f64::NAN);
+        assert_eq!(value(Metric::FalseSuspicions), 0.0, "seed {}", outcome.seed);
+        assert_eq!(value(Metric::Incomplete), 0.0, "seed {}", outcome.seed);
+        assert!(value(Metric::FirstDetection) >= 16.0, "seed {}", outcome.seed);
+    }
+}
+
+/// With one message in twenty lost at every hop the living are suspected now and then, and contradict.
+#[test]
+fn under_loss_suspicions_are_refuted() {
+    let report = field(50, &["network.loss.rate=0.05"]);
+    let suspected = mean(&report, Metric::FalseSuspicions);
+    let removed = mean(&report, Metric::FalseRemovals);
+    assert!(suspected > 1.0, "{suspected}: nothing to refute");
+    assert!(removed < suspected / 20.0, "{removed} of {suspected}");
+}
