@@ -1,7 +1,7 @@
 //! Runs of scenarios, one or many, and what they amount to.
 
 use bellwether_proto::{
-    Duration, Election, Machine, NodeId, Peer, Seed, Time,
+    Boot, Duration, Election, Machine, NodeId, Peer, Seed, Time,
     election::announce::{
         Announce, Criterion,
         baseline::{Al, Sup, SupAl},
@@ -161,8 +161,11 @@ fn run_election<M: Election<Message: Announcement>>(
     })
 }
 
-/// Everybody's address book: who is how far away, and whom it hears directly.
-fn contacts(network: &Network, me: u32, members: u32) -> Vec<Contact> {
+/// Everybody's address book: who is how far away, and whom it hears directly. The first `members` nodes begin
+/// their first life with each other on their lists; all others, and who starts again, must ask to join.
+fn contacts(network: &Network, peer: Peer, members: u32) -> Vec<Contact> {
+    let me = peer.id.get() as u32;
+    let founding = me < members && peer.boot == Boot::new(1);
     let lengths = network.path_lengths(me);
     let near = network.neighbours(me);
     let mut contacts = Vec::with_capacity(lengths.len());
@@ -174,7 +177,7 @@ fn contacts(network: &Network, me: u32, members: u32) -> Vec<Contact> {
                 id: NodeId::new(u64::from(node)),
                 distance: length.unwrap_or(farthest + 1.0).max(0.1) as f32,
                 neighbour: near.is_none_or(|near| near.binary_search(&node).is_ok()),
-                member: node < members,
+                member: founding && node < members,
             });
         }
     }
@@ -192,7 +195,7 @@ fn run_membership(
     (0..nodes).for_each(|node| network.set_up(node, true));
     let members = scenario.network.nodes;
     let build = Box::new(move |me: Peer, seed, durable| {
-        let contacts = contacts(&network, me.id.get() as u32, members);
+        let contacts = contacts(&network, me, members);
         Medley::new(me, config, seed, durable, contacts)
     });
     let sim = simulate(scenario, seed, build, (Detecting::default(), log))?;

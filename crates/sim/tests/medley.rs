@@ -70,3 +70,22 @@ fn under_loss_suspicions_are_refuted() {
     assert!(suspected > 1.0, "{suspected}: nothing to refute");
     assert!(removed < suspected / 20.0, "{removed} of {suspected}");
 }
+
+/// R13: who joins, and who comes back with nothing, is taken in by all: its crash is noticed by all.
+#[test]
+fn joiners_and_those_who_return_are_listed_by_everybody() {
+    let join =
+        r#"fault=[{ at = "60s", kind = "join" }, { at = "180s", kind = "crash", node = 49 }]"#;
+    let back = r#"fault=[
+        { at = "20s", kind = "crash", node = 7 },
+        { at = "60s", kind = "recover", state = "lost" },
+        { at = "180s", kind = "crash", node = 7 },
+    ]"#;
+    for faults in [join, back] {
+        for outcome in &field(40, &[faults, "network.placement.range=5.0"]).outcomes {
+            let value = |metric| outcome.value(metric);
+            assert_eq!(value(Metric::Incomplete), Some(0.0), "seed {}: {faults}", outcome.seed);
+            assert_eq!(value(Metric::FalseRemovals), Some(0.0), "seed {}: {faults}", outcome.seed);
+        }
+    }
+}
