@@ -108,6 +108,7 @@ pub struct Config {
     pub(super) passive: Option<Attention>,
     pub(super) join_retry: Duration,
     pub(super) sync: Option<u32>,
+    pub(super) caution: bool,
     pub(super) local_health: bool,
     pub(super) patient_suspicion: bool,
 }
@@ -161,6 +162,9 @@ pub enum ConfigError {
     /// As published there is no comparing of lists.
     #[error("lists are compared only in the hardened form, once in one period or more")]
     Sync,
+    /// As published whoever does not answer once is accused.
+    #[error("caution exists only in the hardened form")]
+    Caution,
 }
 
 impl Config {
@@ -190,6 +194,7 @@ impl Config {
             passive: if passive { Some(attention) } else { None },
             join_retry: Duration::from_secs(3),
             sync: if hardened { Some(SYNC) } else { None },
+            caution: hardened,
             local_health: false,
             patient_suspicion: false,
         }
@@ -320,6 +325,21 @@ impl Config {
         Ok(Self { sync: periods, ..self })
     }
 
+    /// Accuse only when silence proves something: a node probes a silent target again until a live one would
+    /// hardly have stayed silent so long, holds few accusations at once, fewer if they turn out wrong, keeps
+    /// asking those it accuses, and remembers through whom it reaches whom. Where no message is lost it
+    /// changes next to nothing.
+    ///
+    /// # Errors
+    ///
+    /// [`ConfigError::Caution`] if switched on in the published form.
+    pub fn with_caution(self, on: bool) -> Result<Self, ConfigError> {
+        if on && self.form == Form::AsPublished {
+            return Err(ConfigError::Caution);
+        }
+        Ok(Self { caution: on, ..self })
+    }
+
     /// Lifeguard's local health: a node whose probes fail asks more rarely and waits longer, up to nine
     /// times. Fewer false accusations by the overloaded; slower detection by them.
     pub const fn with_local_health(self, on: bool) -> Self {
@@ -350,7 +370,10 @@ impl Config {
     /// `members`.
     pub(super) fn suspicion_of(&self, confirmations: usize, members: usize) -> Duration {
         if !self.patient_suspicion {
-            return self.suspicion;
+            // The chapter's timeout is 2 T ln 50: news takes longer where there are more to hear it.
+            let growth = libm::log(members as f64 + 1.0) / libm::log(50.0);
+            let factor = if self.hardened() { growth.max(1.0) } else { 1.0 };
+            return self.suspicion.scale(factor);
         }
         let shortest = (4.0 * libm::log10(members as f64)).max(1.0);
         let doubt = libm::log(confirmations as f64 + 1.0) / libm::log(CONFIRMATIONS as f64 + 1.0);

@@ -69,9 +69,13 @@
 //! let Some(Effect::Send { to, message }) = out.pop() else { panic!("it must ping") };
 //! assert_eq!((to, message.body), (other.id, Body::Ping { on_behalf: None }));
 //!
-//! // Nobody answers, and there is no one to ask for help.
-//! let end = Time::ZERO + config.period();
-//! node.handle(end, Input::Timeout, &mut out).unwrap();
+//! // Nobody answers, and there is no one to ask for help: after a few tries that is proof enough.
+//! let mut end = Time::ZERO;
+//! for _ in 0..2 {
+//!     assert_eq!(node.state_of(other.id), Some(State::Alive));
+//!     end = end + config.period();
+//!     node.handle(end, Input::Timeout, &mut out).unwrap();
+//! }
 //! assert_eq!(node.state_of(other.id), Some(State::Suspect));
 //! node.handle(end + config.suspicion(), Input::Timeout, &mut out).unwrap();
 //! assert_eq!((node.state_of(other.id), node.len()), (Some(State::Failed), 0));
@@ -86,12 +90,14 @@ pub use self::{
     },
     message::{Body, Message, Status, Update},
     news::Accusers,
+    reach::Reach,
     table::State,
 };
 use self::{
     join::{Joining, Syncing},
     news::Case,
-    probe::Probe,
+    probe::{Doubted, Probe},
+    reach::Relays,
     table::{FIRST, Table},
     targets::Targets,
 };
@@ -99,6 +105,7 @@ use crate::{
     id::{Boot, Incarnation, NodeId, Peer},
     machine::{Input, InputOf, Machine, OutboxOf, Rejected},
     mechanism::{
+        doubt::Doubt,
         gossip::Gossip,
         health::LocalHealth,
         pinged::Pinged,
@@ -113,6 +120,7 @@ mod join;
 mod message;
 mod news;
 mod probe;
+mod reach;
 mod table;
 mod targets;
 #[cfg(test)]
@@ -190,6 +198,8 @@ pub struct MemberView {
     pub suspicions: u32,
     /// How far away; `NaN` if unknown.
     pub distance: f32,
+    /// Whether it answers us itself.
+    pub reach: Reach,
 }
 
 /// What must survive a restart within one life. A host that starts every life with a larger boot number
@@ -268,6 +278,12 @@ pub struct Medley {
     cases: VecDeque<Case>,
     pinged: Pinged,
     health: LocalHealth,
+    doubt: Doubt,
+    /// The target whose silence does not prove enough yet.
+    doubted: Option<Doubted>,
+    relays: Relays,
+    /// How many accusations of our own may be open at once.
+    credit: u8,
     /// When suspicions were halved last.
     faded: Time,
 }
@@ -305,6 +321,10 @@ impl Medley {
             cases: VecDeque::new(),
             pinged: Pinged::new(Time::ZERO),
             health: LocalHealth::default(),
+            doubt: Doubt::new(f64::NAN),
+            doubted: None,
+            relays: Relays::default(),
+            credit: CREDIT,
             faded: Time::ZERO,
         }
     }
@@ -331,6 +351,7 @@ impl Medley {
                 incarnation,
                 suspicions: self.table.suspicions(at),
                 distance: self.table.distance(at),
+                reach: self.relays.reach(self.table.id(at)),
             })
         })
     }
@@ -369,6 +390,7 @@ impl Medley {
         self.table.touch_all(now);
         self.pinged = Pinged::new(now);
         self.faded = now;
+        self.doubt = Doubt::new(f64::from(self.table.farthest_neighbour()));
         let first = match self.config.phase {
             Phase::Sync => {
                 let period = self.config.period.as_micros();
@@ -421,6 +443,10 @@ impl Medley {
             _ => Status::Alive,
         };
         self.learn(now, &Update { subject: from, incarnation: message.incarnation, status }, out);
+        if self.config.caution {
+            self.dispel(from.id);
+            self.relays.heard(from.id);
+        }
         self.on_body(now, from, message, out);
         Ok(())
     }
@@ -431,7 +457,8 @@ impl Medley {
             Body::Ack { on_behalf } => self.on_ack(now, from, message, on_behalf, out),
             Body::PingReq { target } => self.on_ping_req(now, from, message.sequence, target, out),
             Body::IndirectAck { target, incarnation } => {
-                self.on_indirect_ack(now, message.sequence, target, incarnation, out);
+                let answer = (message.sequence, target, incarnation);
+                self.on_indirect_ack(now, from.id, answer, out);
             }
             Body::Join { after } => self.on_join(from, message.sequence, after, out),
             Body::JoinAck { next } => self.on_join_ack(now, from, next, out),
@@ -546,5 +573,7 @@ impl Machine for Medley {
 const GOSSIP: usize = 256;
 /// The same in the reference code.
 const WHOLE_TABLE: usize = 128;
+/// Accusations of our own open at once: at the chapter's timing as many as fit into the time of suspicion.
+const CREDIT: u8 = 8;
 /// How long goodbye is said (R13).
 const GOODBYE_PERIODS: u64 = 3;

@@ -3,8 +3,8 @@
 use alloc::vec::Vec;
 
 use super::{
-    Body, Carriers, Durable, Medley, MembershipEvent, Message, Piggyback, Role, State, Status,
-    Timer, Update,
+    Body, CREDIT, Carriers, Durable, Medley, MembershipEvent, Message, Piggyback, Role, State,
+    Status, Timer, Update,
     config::CONFIRMATIONS,
     message::{MAX_UPDATES, ROOM},
     table::{Merged, Table},
@@ -22,6 +22,11 @@ impl Accusers {
     /// Who they are.
     pub fn iter(&self) -> impl Iterator<Item = NodeId> + '_ {
         self.ids.iter().copied().take(usize::from(self.count))
+    }
+
+    /// The first.
+    fn first(&self) -> Option<NodeId> {
+        self.iter().next()
     }
 
     /// Whether there was room and `by` was not among them.
@@ -59,7 +64,7 @@ impl Medley {
             known => known,
         };
         let Some(at) = at else { return };
-        if !self.is_plausible(at, update) {
+        if !self.is_plausible(at, update) || self.is_one_too_many(update) {
             return;
         }
         let (life, _) = self.table.life(at);
@@ -73,7 +78,9 @@ impl Medley {
             }
             Merged::Buried => {}
             Merged::Raised | Merged::Refuted => {
-                self.close(id);
+                if self.close(id).first() == Some(self.me.id) {
+                    self.on_acquittal(id);
+                }
                 // It was restarted before anybody noticed that it was gone.
                 if update.subject.boot > life {
                     out.emit(MembershipEvent::Joined(id));
@@ -84,7 +91,11 @@ impl Medley {
             Merged::Suspected => self.become_suspect(now, id, update.status, out),
             Merged::Removed => {
                 let mut accusers = self.close(id);
+                if accusers.first() == Some(self.me.id) {
+                    self.credit = (self.credit + 1).min(CREDIT);
+                }
                 self.targets.left(at);
+                self.relays.gone(id);
                 if let Status::Failed { by } = update.status {
                     accusers.add(by);
                     out.emit(MembershipEvent::Failed { id, accusers });
@@ -120,6 +131,27 @@ impl Medley {
         let (boot, incarnation) = self.table.life(at);
         let jump = update.incarnation.get().saturating_sub(incarnation.get());
         !self.config.hardened() || boot != update.subject.boot || jump <= MAX_JUMP
+    }
+
+    /// Nobody is believed more accusations at once than it may hold, and news of denials may be late.
+    fn is_one_too_many(&self, update: &Update) -> bool {
+        let Status::Suspect { by } = update.status else { return false };
+        if !self.config.caution || by == self.me.id {
+            return false;
+        }
+        let open = |case: &&Case| case.accusers.first() == Some(by) && case.id != update.subject.id;
+        self.cases.iter().filter(open).count() >= 2 * usize::from(CREDIT)
+    }
+
+    /// Those we were the first to accuse, by the end of their time.
+    pub(super) fn accused(&self) -> impl Iterator<Item = NodeId> + '_ {
+        let ours = |case: &&Case| case.accusers.first() == Some(self.me.id);
+        self.cases.iter().filter(ours).map(|case| case.id)
+    }
+
+    /// Those whose time is up before `end`, by the end of it.
+    pub(super) fn suspects_until(&self, end: Time) -> impl Iterator<Item = NodeId> + '_ {
+        self.cases.iter().take_while(move |case| case.until <= end).map(|case| case.id)
     }
 
     /// R8.
@@ -174,7 +206,7 @@ impl Medley {
                 unreachable!("suspects are members, and members have positions")
             };
             let (subject, (_, incarnation)) = (self.table.peer(at), self.table.life(at));
-            let by = accusers.iter().next().unwrap_or(self.me.id);
+            let by = accusers.first().unwrap_or(self.me.id);
             self.learn(now, &Update { subject, incarnation, status: Status::Failed { by } }, out);
         }
         self.arm_suspicion();
@@ -222,6 +254,13 @@ impl Medley {
         let denial = Update { subject: self.me, incarnation: self.incarnation, status };
         self.gossip.put(now, self.me.id, denial);
         self.broadcast(now, Body::ReportAlive, out);
+        // The denial starts from both ends.
+        if let Status::Suspect { by } | Status::Failed { by } = rumour.status
+            && self.config.caution
+            && by != self.me.id
+        {
+            self.send(now, by, 0, Body::ReportAlive, out);
+        }
     }
 }
 
@@ -235,7 +274,11 @@ impl Medley {
         body: Body,
         out: &mut OutboxOf<Self>,
     ) {
-        let updates = self.news(now, Some(to), self.carries(body));
+        let about = match body {
+            Body::PingReq { target } => target,
+            _ => to,
+        };
+        let updates = self.news(now, Some(about), self.carries(body));
         out.send(to, Message { sequence, incarnation: self.incarnation, body, updates });
     }
 
@@ -258,9 +301,10 @@ impl Medley {
         }
     }
 
-    /// What to tell `to`. First of all what is held against itself, so that it can contradict (R2, M-26).
-    fn news(&mut self, now: Time, to: Option<NodeId>, carries: bool) -> Vec<Update> {
-        let charge = to.and_then(|to| self.charge(to));
+    /// What to tell somebody. First of all what is held against itself, or whom it shall ask for us, so that
+    /// the accused can contradict (R2, M-26).
+    fn news(&mut self, now: Time, about: Option<NodeId>, carries: bool) -> Vec<Update> {
+        let charge = about.and_then(|id| self.charge(id));
         let offered = if carries { self.gossip.len().min(MAX_UPDATES) } else { 0 };
         let mut updates = Vec::with_capacity(offered + usize::from(charge.is_some()));
         updates.extend(charge);
@@ -303,7 +347,7 @@ impl Medley {
             State::Alive => Status::Alive,
             State::Suspect => {
                 let case = self.cases.iter().find(|case| case.id == id);
-                let first = case.and_then(|case| case.accusers.iter().next());
+                let first = case.and_then(|case| case.accusers.first());
                 Status::Suspect { by: first.unwrap_or(self.me.id) }
             }
             State::Failed => Status::Failed { by: self.me.id },

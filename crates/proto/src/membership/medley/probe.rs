@@ -1,6 +1,9 @@
 //! Probing (R3 to R7) and the feedback that steers it (A2 to A5).
 
-use super::{Body, Medley, Message, Phase, Role, State, Status, Timer, Update, config::Attention};
+use super::{
+    Body, Medley, Message, Phase, Reach, Role, State, Status, Timer, Update,
+    config::{Attention, MAX_HELPERS},
+};
 use crate::{
     id::{Incarnation, NodeId, Peer},
     machine::OutboxOf,
@@ -12,6 +15,18 @@ use crate::{
 pub(super) struct Probe {
     sequence: u64,
     target: NodeId,
+    /// How many were asked to ping it as well.
+    helpers: u32,
+}
+
+/// A target that is silent, in a network where that alone does not prove much.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Doubted {
+    target: NodeId,
+    /// How likely a live target would have been silent so far.
+    silence: f64,
+    /// Pings of ours it did not answer.
+    pings: u32,
 }
 
 impl Medley {
@@ -25,20 +40,35 @@ impl Medley {
         if self.config.hardened() {
             self.tidy(now);
             self.knock(now, out);
+            self.plead(now, out);
             self.sync(now, out);
             if self.table.listed() == 0 && self.joining.is_none() && self.role == Role::Running {
                 self.join(now, out);
             }
         }
-        if let Some(at) = self.select(now) {
-            let target = self.table.id(at);
-            self.sequence += 1;
-            self.probe = Some(Probe { sequence: self.sequence, target });
-            let factor = self.health.factor();
-            self.timers.set(Timer::Ack, now + self.config.ack * factor);
-            self.timers.set(Timer::ProbeEnd, now + self.config.period * factor);
-            self.send(now, target, self.sequence, Body::Ping { on_behalf: None }, out);
+        let doubted = self.doubted.and_then(|doubted| self.table.position(doubted.target));
+        let again = doubted.filter(|&at| self.table.state(at) == Some(State::Alive));
+        if again.is_none() {
+            self.doubted = None;
         }
+        if let Some(at) = again.or_else(|| self.select(now)) {
+            self.probe(now, self.table.id(at), out);
+        }
+    }
+
+    fn probe(&mut self, now: Time, target: NodeId, out: &mut OutboxOf<Self>) {
+        self.sequence += 1;
+        let factor = self.health.factor();
+        self.timers.set(Timer::Ack, now + self.config.ack * factor);
+        self.timers.set(Timer::ProbeEnd, now + self.config.period * factor);
+        self.send(now, target, self.sequence, Body::Ping { on_behalf: None }, out);
+        // Somebody who never answers us is asked through the one it answers, without waiting in vain.
+        let mut helpers = 0;
+        if let Reach::Through(relay) = self.relays.reach(target) {
+            self.send(now, relay, self.sequence, Body::PingReq { target }, out);
+            helpers = 1;
+        }
+        self.probe = Some(Probe { sequence: self.sequence, target, helpers });
     }
 
     fn next_period(&mut self, now: Time) -> Time {
@@ -79,6 +109,30 @@ impl Medley {
         }
     }
 
+    /// Asks suspects once more, ourselves and through another: one of those we accused, so that a denial
+    /// follows the accusation on the same ways; and the first whose time is nearly up, for gossip may have
+    /// brought us the accusation and not the denial.
+    fn plead(&mut self, now: Time, out: &mut OutboxOf<Self>) {
+        if !self.config.caution || self.cases.is_empty() {
+            return;
+        }
+        let accused = self.accused().count();
+        let nth = self.rng.below(accused as u64) as usize;
+        let ours = self.accused().nth(nth);
+        let soon = now + self.config.period * LAST_PERIODS;
+        let mut suspects = [ours; 1 + LAST_CALLS];
+        for (slot, id) in suspects[1..].iter_mut().zip(self.suspects_until(soon)) {
+            *slot = (ours != Some(id)).then_some(id);
+        }
+        for id in suspects.into_iter().flatten() {
+            self.sequence += 1;
+            self.send(now, id, self.sequence, Body::Ping { on_behalf: None }, out);
+            if let Some(relay) = self.relays.guess(id) {
+                self.send(now, relay, self.sequence, Body::PingReq { target: id }, out);
+            }
+        }
+    }
+
     /// R4.
     fn select(&mut self, now: Time) -> Option<usize> {
         let forgotten = self.config.passive.and_then(|attention| self.forgotten(now, attention));
@@ -98,24 +152,32 @@ impl Medley {
         candidates().nth(nth as usize)
     }
 
-    /// R5.
+    /// R5. Cautious, whoever has reached it or anybody else lately is among the helpers.
     pub(super) fn on_no_ack(&mut self, now: Time, out: &mut OutboxOf<Self>) {
-        let Some(Probe { sequence, target }) = self.probe else { return };
+        let Some(Probe { sequence, target, helpers: asked }) = self.probe else { return };
         let except = self.table.position(target);
-        let mut helpers = [0; super::config::MAX_HELPERS];
+        let mut helpers = [0; MAX_HELPERS];
         let mut count = 0;
         self.targets.helpers(&self.table, &self.config, except, &mut self.rng, |at| {
             helpers[count] = at;
             count += 1;
         });
+        if let Some(relay) = self.relays.guess(target).and_then(|id| self.table.position(id))
+            && self.table.is_listed(relay)
+            && !helpers[..count].contains(&relay)
+            && let Some(last) = helpers[..count].last_mut()
+        {
+            *last = relay;
+        }
         for &at in &helpers[..count] {
             self.send(now, self.table.id(at), sequence, Body::PingReq { target }, out);
         }
+        self.probe = Some(Probe { sequence, target, helpers: asked + count as u32 });
     }
 
     /// R6.
     pub(super) fn on_probe_end(&mut self, now: Time, out: &mut OutboxOf<Self>) {
-        let Some(Probe { target, .. }) = self.probe.take() else { return };
+        let Some(Probe { target, helpers, .. }) = self.probe.take() else { return };
         if self.config.local_health {
             self.health.worsen();
         }
@@ -123,11 +185,51 @@ impl Medley {
         let state = self.table.state(at);
         // With patient suspicion every failed probe of a suspect is a confirmation.
         let confirms = self.config.patient_suspicion && state == Some(State::Suspect);
-        if state == Some(State::Alive) || confirms {
+        let accuses = state == Some(State::Alive) && self.is_convinced(at, helpers);
+        if accuses || confirms {
             let (subject, (_, incarnation)) = (self.table.peer(at), self.table.life(at));
             let status = Status::Suspect { by: self.me.id };
             self.learn(now, &Update { subject, incarnation, status }, out);
         }
+    }
+
+    /// Whether the silence of the node at `at`, towards us and so many helpers, suffices to accuse it.
+    fn is_convinced(&mut self, at: usize, helpers: u32) -> bool {
+        if !self.config.caution {
+            return true;
+        }
+        let target = self.table.id(at);
+        let before = self.doubted.take().filter(|doubted| doubted.target == target);
+        if self.accused().count() >= usize::from(self.credit) {
+            return false;
+        }
+        let (silence, failed) = before.map_or((1.0, 0), |it| (it.silence, it.pings));
+        let silence = silence * self.doubt.silence(f64::from(self.table.distance(at)), helpers);
+        let convinced = silence <= PROOF || failed + 1 >= MOST_PROBES;
+        if !convinced {
+            self.doubted = Some(Doubted { target, silence, pings: failed + 1 });
+        }
+        convinced
+    }
+
+    /// A silent target lives after all.
+    pub(super) fn dispel(&mut self, id: NodeId) {
+        if let Some(Doubted { pings, .. }) = self.doubted.take_if(|doubted| doubted.target == id) {
+            (0..pings).for_each(|_| self.unanswered(id));
+        }
+    }
+
+    /// A ping to a member that lives was not answered.
+    fn unanswered(&mut self, id: NodeId) {
+        if let Some(at) = self.table.position(id) {
+            self.doubt.unanswered(f64::from(self.table.distance(at)));
+        }
+    }
+
+    /// Somebody we accused has contradicted. We should accuse less.
+    pub(super) fn on_acquittal(&mut self, id: NodeId) {
+        self.credit = (self.credit / 2).max(1);
+        self.unanswered(id);
     }
 
     /// R7 and A2.
@@ -154,7 +256,7 @@ impl Medley {
         out: &mut OutboxOf<Self>,
     ) {
         match on_behalf {
-            None => self.on_answer(message.sequence, from.id),
+            None => self.on_answer(message.sequence, from.id, None),
             Some(asker) if asker == self.me.id => {}
             Some(asker) => {
                 let body = Body::IndirectAck { target: from, incarnation: message.incarnation };
@@ -183,25 +285,41 @@ impl Medley {
     pub(super) fn on_indirect_ack(
         &mut self,
         now: Time,
-        sequence: u64,
-        target: Peer,
-        incarnation: Incarnation,
+        relay: NodeId,
+        (sequence, target, incarnation): (u64, Peer, Incarnation),
         out: &mut OutboxOf<Self>,
     ) {
         self.learn(now, &Update { subject: target, incarnation, status: Status::Alive }, out);
         if let Some(at) = self.table.position(target.id) {
             self.table.touch(now, at);
         }
-        self.on_answer(sequence, target.id);
+        self.on_answer(sequence, target.id, Some(relay));
     }
 
-    /// Late answers to older probes change nothing here (M-26).
-    fn on_answer(&mut self, sequence: u64, target: NodeId) {
-        if self.probe == Some(Probe { sequence, target }) {
-            self.probe = None;
-            self.health.improve();
-            self.timers.clear(Timer::Ack);
-            self.timers.clear(Timer::ProbeEnd);
+    /// The target answered us, or `relay`. Late answers to older probes change nothing here (M-26).
+    fn on_answer(&mut self, sequence: u64, target: NodeId, relay: Option<NodeId>) {
+        let answers = |probe: &mut Probe| (probe.sequence, probe.target) == (sequence, target);
+        if self.probe.take_if(answers).is_none() {
+            return;
+        }
+        self.health.improve();
+        self.timers.clear(Timer::Ack);
+        self.timers.clear(Timer::ProbeEnd);
+        if !self.config.caution {
+            return;
+        }
+        self.dispel(target);
+        match relay {
+            None => {
+                let at = self.table.position(target);
+                let distance = at.map_or(f32::NAN, |at| self.table.distance(at));
+                self.doubt.answered(f64::from(distance));
+                self.relays.answered(target);
+            }
+            Some(relay) => {
+                self.unanswered(target);
+                self.relays.relayed(target, relay);
+            }
         }
     }
 
@@ -215,5 +333,12 @@ impl Medley {
 
 /// M-4: complaints are forgotten after this many times the interval complained of.
 const REPORT_LIFETIME: u64 = 20;
+/// Accuse if a live target would be as silent as this one at most so often.
+const PROOF: f64 = 0.001;
+/// Beyond that many probes in a row accuse whatever the odds: completeness (P2) comes first. Arbitrary.
+const MOST_PROBES: u32 = 32;
+/// Nobody is removed without having been asked in its last few periods; not too many at once.
+const LAST_PERIODS: u64 = 3;
+const LAST_CALLS: usize = 3;
 /// M-29: 3000 time units.
 const HALF_LIFE: Duration = Duration::from_secs(300);

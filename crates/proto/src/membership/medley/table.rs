@@ -190,6 +190,12 @@ impl Table {
         self.distances[at]
     }
 
+    /// How far the farthest neighbour is; zero if there is none of known distance.
+    pub(super) fn farthest_neighbour(&self) -> f32 {
+        let near = (0..self.positions()).filter(|&at| self.is_neighbour(at));
+        near.map(|at| self.distance(at)).fold(0.0, f32::max)
+    }
+
     pub(super) fn is_neighbour(&self, at: usize) -> bool {
         self.records[at].has(NEIGHBOUR)
     }

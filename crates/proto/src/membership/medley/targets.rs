@@ -245,17 +245,8 @@ fn weigh(table: &Table, config: &Config, unknown: f64, at: usize) -> f64 {
 
 /// M-23: somebody of unknown whereabouts is taken to be one hop beyond the farthest.
 fn unknown_distance(table: &Table) -> f64 {
-    let (mut farthest, mut reach) = (0.0_f32, 0.0_f32);
-    for at in 0..table.positions() {
-        let distance = table.distance(at);
-        if distance.is_finite() {
-            farthest = farthest.max(distance);
-            if table.is_neighbour(at) {
-                reach = reach.max(distance);
-            }
-        }
-    }
-    f64::from(farthest) + f64::from(reach)
+    let known = (0..table.positions()).map(|at| table.distance(at)).filter(|r| r.is_finite());
+    f64::from(known.fold(0.0, f32::max)) + f64::from(table.farthest_neighbour())
 }
 
 /// M-23: nobody is nearer than this, in metres.

@@ -1,8 +1,9 @@
-use std::{vec, vec::Vec};
+use std::{collections::BTreeMap, vec, vec::Vec};
 
 use super::*;
 use crate::machine::{Effect, Outbox};
 
+mod caution;
 mod contract;
 mod network;
 mod rules;

@@ -1,7 +1,5 @@
 //! Whole groups on a small network: fixed delay, perhaps lossy, everybody in range of everybody.
 
-use std::collections::BTreeMap;
-
 use super::*;
 
 struct Network {
@@ -11,8 +9,8 @@ struct Network {
     sent: u64,
     now: Time,
     loss: f64,
-    /// Those below and those above do not hear each other.
-    cut: Option<u64>,
+    /// Who hears whom.
+    links: fn(u64, u64) -> bool,
     rng: Rng,
     /// Who told its application what, when.
     events: Vec<(Time, u64, MembershipEvent)>,
@@ -34,7 +32,7 @@ impl Network {
             sent: 0,
             now: Time::ZERO,
             loss,
-            cut: None,
+            links: |_, _| true,
             rng: seed.named("network").rng(),
             events: vec![],
             out: Outbox::new(),
@@ -64,8 +62,7 @@ impl Network {
 
     fn transmit(&mut self, from: Peer, to: NodeId, message: Message) {
         self.sent += 1;
-        let apart = self.cut.is_some_and(|cut| (from.id.get() < cut) != (to.get() < cut));
-        if !self.rng.chance(self.loss) && !apart {
+        if !self.rng.chance(self.loss) && (self.links)(from.id.get(), to.get()) {
             let arrival = self.now + Duration::from_millis(20);
             self.wire.insert((arrival, self.sent), (from, to, message));
         }
@@ -228,22 +225,49 @@ fn whoever_leaves_has_left_and_did_not_fail() {
 /// M-15, for a group cut in half and for one node cut off.
 #[test]
 fn a_partition_heals_only_in_the_hardened_form() {
-    for (cut, form) in
-        [(4, Form::AsPublished), (4, Form::Hardened), (1, Form::AsPublished), (1, Form::Hardened)]
-    {
+    let half: fn(u64, u64) -> bool = |from, to| (from < 4) == (to < 4);
+    let one: fn(u64, u64) -> bool = |from, to| (from < 1) == (to < 1);
+    for (cut, links, form) in [
+        (4, half, Form::AsPublished),
+        (4, half, Form::Hardened),
+        (1, one, Form::AsPublished),
+        (1, one, Form::Hardened),
+    ] {
         let mut network = Network::new(Config::new(Strategy::Swim, form), 8, 0.0, 2);
         network.run_until(at(100));
-        network.cut = Some(cut);
+        network.links = links;
         network.run_until(at(1_200));
         let sizes = |network: &Network| network.live().map(Medley::len).collect::<Vec<_>>();
         let apart: Vec<_> = (0..8).map(|node| if node < cut { cut } else { 8 - cut } - 1).collect();
         assert_eq!(sizes(&network), apart.iter().map(|&n| n as usize).collect::<Vec<_>>());
-        network.cut = None;
+        network.links = |_, _| true;
         network.run_until(at(2_400));
         if form == Form::Hardened {
             assert_eq!(sizes(&network), [7; 8], "cut at {cut}");
         } else {
             assert_eq!(sizes(&network), apart.iter().map(|&n| n as usize).collect::<Vec<_>>());
+        }
+    }
+}
+
+/// Leaves hear only the hub (serf#223): as published they bury each other, cautious they find the way.
+#[test]
+fn on_a_star_everybody_is_reached_through_the_hub() {
+    for (form, seed) in
+        [(Form::AsPublished, 0), (Form::Hardened, 0), (Form::Hardened, 1), (Form::Hardened, 2)]
+    {
+        let mut network = Network::new(Config::new(Strategy::Swim, form), 12, 0.0, seed);
+        network.links = |from, to| from == 0 || to == 0;
+        network.run_until(at(6_000));
+        let removals = network.told(|event| matches!(event, MembershipEvent::Failed { .. }));
+        if form == Form::AsPublished {
+            assert!(removals > 100, "{removals}");
+            continue;
+        }
+        assert_eq!(removals, 0, "seed {seed}");
+        for node in network.live().filter(|node| node.me.id != id(0)) {
+            let hub = |member: &MemberView| member.reach == Reach::Through(id(0));
+            assert_eq!(node.members().filter(hub).count(), 10, "all other leaves");
         }
     }
 }

@@ -51,7 +51,8 @@ fn a_silent_target_is_helped_suspected_and_removed_on_time() {
 
 #[test]
 fn an_answer_in_time_ends_the_probe_and_a_late_one_does_not_clear_the_accused() {
-    let mut node = Node::running(config(Strategy::Swim, Form::Hardened), 1);
+    let hasty = config(Strategy::Swim, Form::Hardened).with_caution(false).unwrap();
+    let mut node = Node::running(hasty, 1);
     node.wakes(at(0));
     let ack = |sequence| message(sequence, 0, Body::Ack { on_behalf: None }, &[]);
     node.hears(at(1), peer(1, 1), &ack(9)).unwrap();
@@ -367,9 +368,10 @@ fn a_tombstone_outlives_the_news_and_then_goes() {
     let dead = news(peer(8, 1), 3, Status::Left);
     node.hears(at(1), peer(1, 1), &message(0, 0, Body::ReportAlive, &[dead])).unwrap();
     let stale = message(0, 0, Body::ReportAlive, &[news(peer(8, 1), 3, Status::Alive)]);
-    node.hears(at(1_600), peer(1, 1), &stale).unwrap();
+    let end = at(1) + node.machine.config().tomb();
+    node.hears(end - units(1), peer(1, 1), &stale).unwrap();
     assert_eq!(node.machine.state_of(id(8)), Some(State::Left));
-    node.wakes(at(1_601));
+    node.wakes(end);
     assert_eq!((node.machine.state_of(id(8)), node.machine.table.positions()), (None, 1));
 }
 
