@@ -8,7 +8,7 @@ use bellwether_proto::{
         several,
     },
     mechanism::pinged::Patience,
-    membership::medley::{self, Attention, Carriers, Form, Phase, Selection, Strategy},
+    membership::medley::{self, Attention, Carriers, Form, Phase, Piggyback, Selection, Strategy},
 };
 
 use super::{
@@ -126,7 +126,8 @@ fn medley(section: &mut Section<'_>) -> Result<Protocol> {
     let suspicion = section.or("suspicion", period * 8, Field::span)?;
     config = config.with_times(period, ack, suspicion).map_err(|error| refused(section, error))?;
     let interval = suspicion.div(2);
-    let silence = (form == Form::Hardened).then_some(interval * 2);
+    let hardened = form == Form::Hardened;
+    let silence = hardened.then_some(interval * 2);
     config = config
         .with_patience(Patience { interval, gain: 0.125, silence })
         .and_then(|config| config.with_attention(Attention { timeout: period * 20, chance: 0.1 }))
@@ -144,6 +145,39 @@ fn medley(section: &mut Section<'_>) -> Result<Protocol> {
     config = config.with_carriers(section.or("carriers", Carriers::PushPull, |field| {
         field.choice(&[("push-pull", Carriers::PushPull), ("pull-only", Carriers::PullOnly)])
     })?);
+    config = config
+        .with_caution(section.or("caution", hardened, Field::flag)?)
+        .map_err(|error| refused(section, error))?;
+    if let Some(field) = section.take("sync") {
+        let periods = match field.text() {
+            Ok("never") => None,
+            _ => Some(field.integer(1..=1_000_000)?),
+        };
+        config = config.with_sync(periods).map_err(|error| refused(section, error))?;
+    }
+    if let Some(field) = section.take("bag_cap") {
+        let cap = match field.text() {
+            Ok("none") => None,
+            _ => Some(field.integer(1..=1_000_000)?),
+        };
+        config = config.with_bag_cap(cap).map_err(|error| refused(section, error))?;
+    }
+    let (health, patience) = section.or("lifeguard", (false, false), |field| {
+        field.choice(&[
+            ("off", (false, false)),
+            ("health", (true, false)),
+            ("suspicion", (false, true)),
+            ("on", (true, true)),
+        ])
+    })?;
+    config = config.with_local_health(health).with_patient_suspicion(patience);
+    if let Some(field) = section.take("news") {
+        let piggyback = match field.choice(&[("bounded", false), ("whole-table", true)])? {
+            false => Piggyback::Bounded { most: 16, lambda: 3 },
+            true => Piggyback::WholeTable { lifetime: (period * 15).div(2) },
+        };
+        config = config.with_piggyback(piggyback).map_err(|error| refused(section, error))?;
+    }
     Ok(Protocol::Medley(config))
 }
 
