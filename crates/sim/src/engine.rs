@@ -33,7 +33,7 @@ pub struct Sim<M: Machine, O = ()> {
     disks: Vec<Option<M::Durable>>,
     /// Empty until a clock drifts.
     clocks: Vec<Clock>,
-    frozen: BTreeMap<u32, Frozen>,
+    frozen: BTreeMap<u32, Frozen<M::Feed>>,
     parcels: Parcels<M::Message>,
     outbox: OutboxOf<M>,
     arrivals: Vec<Arrival>,
@@ -73,9 +73,10 @@ struct Node<M> {
     status: Status,
 }
 
-/// A paused node's socket buffer.
-struct Frozen {
+/// What waits for a paused node: its socket buffer, and what its host has to tell it.
+struct Frozen<Feed> {
     parcels: Vec<u32>,
+    feeds: Vec<Feed>,
     capacity: usize,
 }
 
@@ -330,7 +331,8 @@ impl<M: Machine, O: Observer<M>> Sim<M, O> {
     pub fn pause(&mut self, node: u32, buffer: u32) {
         if self.status(node) == Status::Up {
             self.nodes[node as usize].status = Status::Paused;
-            self.frozen.insert(node, Frozen { parcels: Vec::new(), capacity: buffer as usize });
+            let (parcels, feeds) = (Vec::new(), Vec::new());
+            self.frozen.insert(node, Frozen { parcels, feeds, capacity: buffer as usize });
             self.mark(Tag::Pause, node);
         }
     }
@@ -344,11 +346,28 @@ impl<M: Machine, O: Observer<M>> Sim<M, O> {
         // A wake-up that came during the pause was let go.
         self.nodes[node as usize].wake = Time::NEVER;
         self.mark(Tag::Resume, node);
-        let parcels = self.frozen.remove(&node).map_or_else(Vec::new, |frozen| frozen.parcels);
-        for parcel in parcels {
-            self.deliver(node, parcel);
+        if let Some(Frozen { parcels, feeds, .. }) = self.frozen.remove(&node) {
+            parcels.into_iter().for_each(|parcel| self.deliver(node, parcel));
+            feeds.into_iter().for_each(|feed| self.feed(node, feed));
         }
         self.rearm(node);
+    }
+
+    /// Tells a node something from outside the protocol; a frozen one hears it when it wakes. Does nothing if
+    /// it is not running.
+    pub fn feed(&mut self, node: u32, feed: M::Feed) {
+        match self.status(node) {
+            Status::Up | Status::Leaving => {
+                self.hash.fold_value(&format!("{feed:?}"));
+                self.input(node, Tag::Feed, Input::Feed(feed));
+            }
+            Status::Paused => {
+                if let Some(frozen) = self.frozen.get_mut(&node) {
+                    frozen.feeds.push(feed);
+                }
+            }
+            Status::Absent | Status::Down | Status::Left => {}
+        }
     }
 
     /// Changes the rate of a node's clock from now on.
@@ -632,6 +651,7 @@ enum Tag {
     Network,
     Broadcast,
     Multicast,
+    Feed,
 }
 
 #[inline]

@@ -1,5 +1,7 @@
 //! Runs of scenarios, one or many, and what they amount to.
 
+use std::{cell::RefCell, rc::Rc};
+
 use bellwether_proto::{
     Boot, Duration, Election, Machine, NodeId, Peer, Seed, Time,
     election::announce::{
@@ -8,7 +10,7 @@ use bellwether_proto::{
         several::Several,
     },
     membership::{
-        medley::{self, Contact, Medley},
+        medley::{self, Contact, ContactChange, Medley},
         ping::{self, Ping},
     },
 };
@@ -22,9 +24,9 @@ use crate::{
     invariant::Violation,
     log::Log,
     metric::{Metric, Summary},
-    network::{Disconnected, Network, place},
+    network::{Disconnected, Network, Placed, place},
     scenario::{AnnounceSettings, Protocol, Scenario},
-    schedule::{self, Favourite},
+    schedule::{self, Favourite, Survey},
     trace::TraceHash,
     watch::Watch,
 };
@@ -57,7 +59,7 @@ impl Outcome {
 ///
 /// # Errors
 ///
-/// [`Disconnected`] if a random placement cannot be drawn.
+/// [`Disconnected`] if a random placement, or a fault that keeps it connected, cannot be drawn.
 pub fn run(scenario: &Scenario, seed: u64) -> Result<Outcome, Disconnected> {
     run_logged(scenario, seed, Log::none())
 }
@@ -66,7 +68,7 @@ pub fn run(scenario: &Scenario, seed: u64) -> Result<Outcome, Disconnected> {
 ///
 /// # Errors
 ///
-/// [`Disconnected`] if a random placement cannot be drawn.
+/// [`Disconnected`] if a random placement, or a fault that keeps it connected, cannot be drawn.
 pub fn run_logged(scenario: &Scenario, seed: u64, log: Log<'_>) -> Result<Outcome, Disconnected> {
     match &scenario.protocol {
         Protocol::Announce(settings) => {
@@ -104,7 +106,7 @@ pub fn run_logged(scenario: &Scenario, seed: u64, log: Log<'_>) -> Result<Outcom
             let config = ping::Config::new(settings.period, settings.timeout, nodes)
                 .expect("a scenario that was read holds a valid configuration");
             let build = Box::new(move |me: Peer, seed, _| Ping::new(me.id, config, seed));
-            let sim = simulate(scenario, seed, build, ((), log))?;
+            let sim = simulate(scenario, seed, build, Box::new(|_| Vec::new()), ((), log))?;
             let machines = || (0..sim.len()).filter_map(|node| sim.machine(node));
             let acked: u64 = machines().map(|ping| u64::from(ping.acked())).sum();
             let missed: u64 = machines().map(|ping| u64::from(ping.missed())).sum();
@@ -122,7 +124,8 @@ fn run_election<M: Election<Message: Announcement>>(
 ) -> Result<Outcome, Disconnected> {
     let watch = Watch::new(scenario.capacity(), scenario.until);
     let announcing = Announcing::new(scenario.capacity(), scenario.until);
-    let mut sim = simulate(scenario, seed, build, ((watch, announcing), log))?;
+    let mut sim =
+        simulate(scenario, seed, build, Box::new(|_| Vec::new()), ((watch, announcing), log))?;
     let end = sim.now();
     sim.observer_mut().0.0.finish(end);
     let (watch, announcing) = &sim.observer().0;
@@ -184,6 +187,24 @@ fn contacts(network: &Network, peer: Peer, members: u32) -> Vec<Contact> {
     contacts
 }
 
+/// Puts the nodes elsewhere in the address book; returns whom it tells what is no longer as it was.
+fn readings(book: &mut Network, placed: &Placed) -> Vec<(u32, ContactChange)> {
+    let old = book.clone();
+    book.rearrange(placed.clone());
+    let entries = |network, node| contacts(network, Peer::new(node, Boot::new(1)), 0);
+    let mut readings = Vec::new();
+    for node in 0..placed.positions.len() as u32 {
+        let id = NodeId::new(u64::from(node));
+        for (before, after) in entries(&old, id).into_iter().zip(entries(book, id)) {
+            if before != after {
+                let Contact { id, distance, neighbour, .. } = after;
+                readings.push((node, ContactChange::Near { id, distance, neighbour }));
+            }
+        }
+    }
+    readings
+}
+
 fn run_membership(
     scenario: &Scenario,
     seed: u64,
@@ -193,12 +214,15 @@ fn run_membership(
     // Paths as they are when everybody is up; those that join later are known, but not yet listed.
     let (mut network, nodes) = world(scenario, Seed::new(seed))?;
     (0..nodes).for_each(|node| network.set_up(node, true));
+    let book = Rc::new(RefCell::new(network));
     let members = scenario.network.nodes;
+    let known = Rc::clone(&book);
     let build = Box::new(move |me: Peer, seed, durable| {
-        let contacts = contacts(&network, me, members);
+        let contacts = contacts(&known.borrow(), me, members);
         Medley::new(me, config, seed, durable, contacts)
     });
-    let sim = simulate(scenario, seed, build, (Detecting::default(), log))?;
+    let survey = Box::new(move |placed: &Placed| readings(&mut book.borrow_mut(), placed));
+    let sim = simulate(scenario, seed, build, survey, (Detecting::default(), log))?;
     let detection = &sim.observer().0.0;
     let live = (0..sim.len()).filter(|&node| sim.machine(node).is_some()).count() as u32;
     let found = detection.detected(live);
@@ -235,12 +259,13 @@ fn simulate<M: Machine, O: Observer<M> + Favourite>(
     scenario: &Scenario,
     seed: u64,
     build: Builder<M>,
+    survey: Survey<M>,
     observer: O,
 ) -> Result<Sim<M, O>, Disconnected> {
     let seed = Seed::new(seed);
     let (network, nodes) = world(scenario, seed)?;
     let mut sim = Sim::new(network, nodes, seed, build, observer);
-    schedule::play(&mut sim, scenario, seed);
+    schedule::play(&mut sim, scenario, seed, survey)?;
     Ok(sim)
 }
 
@@ -301,7 +326,7 @@ pub struct Report {
 ///
 /// # Errors
 ///
-/// [`Disconnected`] if a random placement cannot be drawn.
+/// [`Disconnected`] if a random placement, or a fault that keeps it connected, cannot be drawn.
 pub fn run_many(
     scenario: &Scenario,
     seed: u64,
@@ -387,5 +412,50 @@ impl Report {
         self.outcomes.iter().flat_map(|outcome| {
             outcome.violations.iter().map(move |violation| (outcome.seed, violation))
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        network::displace,
+        scenario,
+        scenario::{Delay, DelayLaw, Loss, MoveLaw, Per, Placement, Routing},
+    };
+
+    #[test]
+    fn who_is_told_all_readings_has_the_address_book_of_the_new_places() {
+        let placement = Placement::Random { side: 15.0, range: 4.0, robust: false };
+        let delay = Delay { law: DelayLaw::Fixed(Duration::ZERO), per: Per::Hop };
+        let described = scenario::Network {
+            nodes: 49,
+            start_spread: Duration::ZERO,
+            placement: placement.clone(),
+            delay,
+            loss: Loss::None,
+            routing: Routing::Length,
+        };
+        let mut rng = Seed::new(1).rng();
+        let placed = place(&placement, 49, &mut rng).unwrap();
+        let mut book = Network::new(&described, placed, 49, Seed::new(2).rng());
+        (0..49).for_each(|node| book.set_up(node, true));
+        let all = |book: &Network| -> Vec<Vec<Contact>> {
+            let peer = |node| Peer::new(NodeId::new(node), Boot::new(1));
+            (0..49).map(|node| contacts(book, peer(node), 0)).collect()
+        };
+        let mut known = all(&book);
+        let step = (MoveLaw::Polar, 8.0);
+        let placed = displace(book.placed(), &placement, &[3, 40], step, |_| true, &mut rng);
+        let readings = readings(&mut book, &placed.unwrap());
+        // At least the movers learn of each other, and not everything has changed for everybody.
+        assert!((2..49 * 48).contains(&readings.len()), "{}", readings.len());
+        for (node, change) in readings {
+            let ContactChange::Near { id, distance, neighbour } = change else { panic!() };
+            let entry = known[node as usize].iter_mut().find(|entry| entry.id == id).unwrap();
+            assert_ne!((entry.distance, entry.neighbour), (distance, neighbour));
+            (entry.distance, entry.neighbour) = (distance, neighbour);
+        }
+        assert_eq!(known, all(&book));
     }
 }

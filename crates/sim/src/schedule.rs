@@ -6,8 +6,8 @@ use bellwether_proto::{Machine, Rng, Seed, Time};
 
 use crate::{
     engine::{Observer, Sim, Status},
-    network::{Network, Trouble},
-    scenario::{Fault, FaultKind, Scenario, State, Who},
+    network::{Disconnected, Network, Placed, Trouble, displace},
+    scenario::{Distances, Fault, FaultKind, Scenario, State, Who},
 };
 
 /// Somebody who knows whom most nodes name as their leader.
@@ -28,20 +28,29 @@ impl<A: Favourite, B> Favourite for (A, B) {
     }
 }
 
+/// Says, when nodes have moved, what each of them is to be told about it.
+pub type Survey<M> = Box<dyn FnMut(&Placed) -> Vec<(u32, <M as Machine>::Feed)>>;
+
 /// Runs a simulation of `scenario` from its start to its end, with everything that goes wrong.
+///
+/// # Errors
+///
+/// [`Disconnected`] if a fault is to keep the network connected and cannot.
 pub fn play<M: Machine, O: Observer<M> + Favourite>(
     sim: &mut Sim<M, O>,
     scenario: &Scenario,
     seed: Seed,
-) {
+    mut survey: Survey<M>,
+) -> Result<(), Disconnected> {
     let mut schedule = Schedule::new(scenario, seed);
     while let Some(((at, _), step)) = schedule.steps.pop_first() {
         if sim.advance(at) {
-            return;
+            return Ok(());
         }
-        schedule.carry_out(sim, at, step);
+        schedule.carry_out(sim, at, step, &mut survey)?;
     }
     sim.advance(Time::ZERO + scenario.duration);
+    Ok(())
 }
 
 struct Schedule<'a> {
@@ -50,6 +59,9 @@ struct Schedule<'a> {
     steps: BTreeMap<(Time, u64), Step>,
     planned: u64,
     rng: Rng,
+    /// For new places, apart from choices of nodes: how often places are drawn anew must not decide whom
+    /// later faults hit.
+    places: Rng,
     /// Faults on all links that are still going on.
     troubles: Vec<usize>,
     joined: u32,
@@ -71,6 +83,7 @@ impl<'a> Schedule<'a> {
             steps: BTreeMap::new(),
             planned: 0,
             rng: seed.named("fault").rng(),
+            places: seed.named("move").rng(),
             troubles: Vec::new(),
             joined: 0,
         };
@@ -104,7 +117,8 @@ impl<'a> Schedule<'a> {
         sim: &mut Sim<M, O>,
         now: Time,
         step: Step,
-    ) {
+        survey: &mut Survey<M>,
+    ) -> Result<(), Disconnected> {
         match step {
             Step::Start(nodes) => sim.start_all(&nodes, State::Lost),
             Step::Resume(node) => sim.resume(node),
@@ -115,9 +129,10 @@ impl<'a> Schedule<'a> {
             Step::Begin(index) => {
                 let fault = &self.scenario.faults[index];
                 self.repeat(now, index, fault);
-                self.begin(sim, now, index, &fault.kind);
+                self.begin(sim, now, index, survey)?;
             }
         }
+        Ok(())
     }
 
     fn repeat(&mut self, now: Time, index: usize, fault: &Fault) {
@@ -133,9 +148,9 @@ impl<'a> Schedule<'a> {
         sim: &mut Sim<M, O>,
         now: Time,
         index: usize,
-        kind: &FaultKind,
-    ) {
-        match kind {
+        survey: &mut Survey<M>,
+    ) -> Result<(), Disconnected> {
+        match &self.scenario.faults[index].kind {
             FaultKind::Crash(who) => self.live(sim, who).into_iter().for_each(|n| sim.crash(n)),
             FaultKind::Leave(who) => self.live(sim, who).into_iter().for_each(|n| sim.leave(n)),
             FaultKind::Recover { who, state } => {
@@ -155,6 +170,24 @@ impl<'a> Schedule<'a> {
             }
             FaultKind::Drift { who, ppm } => {
                 self.live(sim, who).into_iter().for_each(|n| sim.drift(n, *ppm));
+            }
+            FaultKind::Move { who, distance, law, distances } => {
+                let movers = self.live(sim, who);
+                let network = sim.network();
+                let placed = displace(
+                    network.placed(),
+                    &self.scenario.network.placement,
+                    &movers,
+                    (*law, *distance),
+                    |node| network.is_up(node),
+                    &mut self.places,
+                )?;
+                let news = match distances {
+                    Distances::Stale => Vec::new(),
+                    Distances::Fresh => survey(&placed),
+                };
+                sim.change_network(|network| network.rearrange(placed));
+                news.into_iter().for_each(|(node, feed)| sim.feed(node, feed));
             }
             FaultKind::Partition(groups) => {
                 let mut sides = vec![0; sim.len() as usize];
@@ -185,6 +218,7 @@ impl<'a> Schedule<'a> {
                 self.set_trouble(sim);
             }
         }
+        Ok(())
     }
 
     /// Losses add up; of several duplications or delays the latest to begin holds.

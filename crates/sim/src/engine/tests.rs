@@ -23,6 +23,7 @@ enum Heard {
     Number(u64, u32),
     Bell,
     Goodbye,
+    Told(u8),
 }
 
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
@@ -41,7 +42,7 @@ impl Wire for Number {
 impl Machine for Parrot {
     type Message = Number;
     type Timer = ();
-    type Feed = Infallible;
+    type Feed = u8;
     type Command = Infallible;
     type Durable = u32;
     type Event = Infallible;
@@ -69,7 +70,8 @@ impl Machine for Parrot {
                 self.heard.push((now, Heard::Goodbye));
                 self.timers = vec![now + Duration::from_millis(1)];
             }
-            Input::Feed(never) | Input::Command(never) => match never {},
+            Input::Feed(news) => self.heard.push((now, Heard::Told(news))),
+            Input::Command(never) => match never {},
         }
         Ok(())
     }
@@ -183,6 +185,30 @@ fn a_frozen_node_reads_its_mail_before_its_clock_and_keeps_the_oldest() {
         [(ms(40), Heard::Number(0, 1)), (ms(40), Heard::Number(0, 2)), (ms(40), Heard::Bell)];
     assert_eq!(heard(&sim, 1), expected);
     assert_eq!(sim.counters().undeliverable, 1, "the third found the buffer full");
+}
+
+/// Whoever runs hears at once, who is frozen after its mail, all others never.
+#[test]
+fn what_is_fed_reaches_the_running_and_is_part_of_the_trace() {
+    let fed = |news: Option<u8>| {
+        let mut sim = parrots(4, &[], &[(0, 1, 1)]);
+        sim.start_all(&[0, 1, 2], State::Lost);
+        sim.advance(ms(5));
+        sim.pause(1, 2);
+        sim.crash(2);
+        for (node, news) in (0..4).zip(std::iter::repeat(news)) {
+            news.into_iter().for_each(|news| sim.feed(node, news));
+        }
+        sim.advance(ms(20));
+        sim.resume(1);
+        sim
+    };
+    let sim = fed(Some(7));
+    assert_eq!(heard(&sim, 0), [(ms(5), Heard::Told(7))]);
+    assert_eq!(heard(&sim, 1), [(ms(20), Heard::Number(0, 1)), (ms(20), Heard::Told(7))]);
+    assert_eq!((heard(&sim, 2), heard(&sim, 3)), (vec![], vec![]));
+    assert_ne!(sim.trace_hash(), fed(Some(8)).trace_hash());
+    assert_ne!(sim.trace_hash(), fed(None).trace_hash());
 }
 
 #[test]

@@ -5,8 +5,7 @@
 //! it, and a node that has just joined can catch one sent before it came. Over several hops, the path is
 //! chosen at sending from the links and relays that work then.
 //!
-//! Moving nodes will change `Placed` and call [`Network::changed`]; a radio with air time will stand
-//! where [`Network::broadcast`] draws delay and loss now. Nothing else needs to know.
+//! Nodes move by [`Network::rearrange`]; a radio with air time will stand where [`Network::broadcast`] draws delay and loss now. Nothing else needs to know.
 
 mod placement;
 mod route;
@@ -15,6 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use bellwether_proto::{Duration, Rng};
 
+pub(crate) use self::placement::displace;
 pub use self::placement::{Disconnected, Placed, place};
 use self::{
     placement::distance,
@@ -126,6 +126,12 @@ impl Network {
     /// Where the nodes are.
     pub fn placed(&self) -> &Placed {
         &self.placed
+    }
+
+    /// Puts the nodes elsewhere.
+    pub fn rearrange(&mut self, placed: Placed) {
+        self.placed = placed;
+        self.changed();
     }
 
     /// Says whether a node is up: those that are down relay nothing.

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use bellwether_proto::Rng;
 
-use crate::scenario::{Cluster, Placement};
+use crate::scenario::{Cluster, MoveLaw, Placement};
 
 /// A drawn placement: positions where there are any, and who hears whom.
 #[derive(Clone, Debug)]
@@ -17,21 +17,39 @@ pub struct Placed {
     pub clusters: Vec<u32>,
 }
 
-/// No connected placement was found.
+/// What was to be drawn did not come out connected.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
-#[error(
-    "no connected placement in {attempts} draws: {nodes} nodes with range {range} have about \
-     {degree:.1} neighbours each; raise network.placement.range or network.nodes"
-)]
-pub struct Disconnected {
-    /// How many draws were made.
-    pub attempts: u32,
-    /// Nodes to place.
-    pub nodes: u32,
-    /// Radio range.
-    pub range: f64,
-    /// Mean number of neighbours in the last draw.
-    pub degree: f64,
+pub enum Disconnected {
+    /// No connected placement was found.
+    #[error(
+        "no connected placement in {attempts} draws: {nodes} nodes with range {range} have about \
+         {degree:.1} neighbours each; raise network.placement.range or network.nodes"
+    )]
+    Placement {
+        /// How many draws were made.
+        attempts: u32,
+        /// Nodes to place.
+        nodes: u32,
+        /// Radio range.
+        range: f64,
+        /// Mean number of neighbours in the last draw.
+        degree: f64,
+    },
+    /// No displacement was found that keeps the live nodes together.
+    #[error(
+        "no displacement of {moved} nodes by up to {distance} that keeps the {live} live nodes \
+         connected in {attempts} draws; move fewer nodes or raise network.placement.range"
+    )]
+    Displacement {
+        /// How many draws were made.
+        attempts: u32,
+        /// Nodes to move.
+        moved: u32,
+        /// How far at most.
+        distance: f64,
+        /// Nodes that must stay connected.
+        live: u32,
+    },
 }
 
 /// Draws a placement of `nodes` nodes.
@@ -87,7 +105,7 @@ fn draw_connected(
     for _ in 0..ATTEMPTS {
         placed.positions = scatter(areas, rng);
         let neighbours = within(&placed.positions, range);
-        if is_connected(&neighbours, None) && (!robust || survives_any_loss(&neighbours)) {
+        if parts(&neighbours, |_| true) <= 1 && (!robust || survives_any_loss(&neighbours)) {
             placed.neighbours = Some(neighbours);
             return Ok(());
         }
@@ -95,7 +113,91 @@ fn draw_connected(
         degree = links as f64 / neighbours.len() as f64;
     }
     let nodes = areas.iter().map(|area| area.nodes).sum();
-    Err(Disconnected { attempts: ATTEMPTS, nodes, range, degree })
+    Err(Disconnected::Placement { attempts: ATTEMPTS, nodes, range, degree })
+}
+
+/// Draws new places for `movers`, all of them anew until the nodes that are `up` hang together as they did
+/// before. Placements without positions stay as they are.
+///
+/// # Errors
+///
+/// [`Disconnected`] if many draws tear them apart.
+pub(crate) fn displace(
+    placed: &Placed,
+    placement: &Placement,
+    movers: &[u32],
+    (law, distance): (MoveLaw, f64),
+    up: impl Fn(u32) -> bool,
+    rng: &mut Rng,
+) -> Result<Placed, Disconnected> {
+    let Some((field, range)) = field(placement) else { return Ok(placed.clone()) };
+    let before = placed.neighbours.as_deref().map_or(1, |neighbours| parts(neighbours, &up));
+    for _ in 0..ATTEMPTS {
+        let mut positions = placed.positions.clone();
+        for &mover in movers {
+            let at = &mut positions[mover as usize];
+            *at = moved(*at, &field, law, distance, rng);
+        }
+        let neighbours = within(&positions, range);
+        if parts(&neighbours, &up) <= before {
+            let clusters = placed.clusters.clone();
+            return Ok(Placed { positions, neighbours: Some(neighbours), clusters });
+        }
+    }
+    let live = (0..placed.positions.len() as u32).filter(|&node| up(node)).count() as u32;
+    let moved = movers.len() as u32;
+    Err(Disconnected::Displacement { attempts: ATTEMPTS, moved, distance, live })
+}
+
+/// The field that nobody leaves, and the radio range, where nodes have positions.
+fn field(placement: &Placement) -> Option<(Field, f64)> {
+    match placement {
+        Placement::Mesh | Placement::Ring | Placement::Edges(_) => None,
+        Placement::Grid { side, range } | Placement::Random { side, range, .. } => {
+            Some(([(0.0, *side); 2], *range))
+        }
+        Placement::Cluster { clusters, range, .. } => {
+            let hull = |axis: fn(&Cluster) -> (f64, f64)| {
+                let whole = (f64::INFINITY, f64::NEG_INFINITY);
+                clusters.iter().map(axis).fold(whole, |(from, to), (a, b)| (from.min(a), to.max(b)))
+            };
+            Some(([hull(|cluster| cluster.x), hull(|cluster| cluster.y)], *range))
+        }
+    }
+}
+
+/// A new place for somebody who stands at `(x, y)`.
+fn moved(
+    (x, y): (f64, f64),
+    &[across, along]: &Field,
+    law: MoveLaw,
+    distance: f64,
+    rng: &mut Rng,
+) -> (f64, f64) {
+    match law {
+        MoveLaw::Polar => {
+            let angle = rng.unit() * core::f64::consts::TAU;
+            let (dx, dy) = (libm::cos(angle), libm::sin(angle));
+            let edge = |from: f64, step: f64, (low, high): (f64, f64)| match step {
+                _ if step > 0.0 => (high - from) / step,
+                _ if step < 0.0 => (low - from) / step,
+                _ => f64::INFINITY,
+            };
+            let farthest = distance.min(edge(x, dx, across)).min(edge(y, dy, along));
+            let far = rng.unit() * farthest;
+            // Rounding must not carry anybody over the edge.
+            let inside = |at: f64, (low, high): (f64, f64)| at.clamp(low, high);
+            (inside(x + far * dx, across), inside(y + far * dy, along))
+        }
+        MoveLaw::Box => {
+            let mut draw = |from: f64, (low, high): (f64, f64)| {
+                let (low, high) = (low.max(from - distance), high.min(from + distance));
+                low + rng.unit() * (high - low)
+            };
+            let x = draw(x, across);
+            (x, draw(y, along))
+        }
+    }
 }
 
 fn link(nodes: usize, edges: impl Iterator<Item = (u32, u32)>) -> Vec<Vec<u32>> {
@@ -163,37 +265,38 @@ fn scatter(areas: &[Cluster], rng: &mut Rng) -> Vec<(f64, f64)> {
     positions
 }
 
-/// Whether every node but the one left out can be reached from every other.
-fn is_connected(neighbours: &[Vec<u32>], left_out: Option<usize>) -> bool {
+/// In how many parts the nodes that are `there` fall, if only they pass messages on.
+pub(crate) fn parts(neighbours: &[Vec<u32>], there: impl Fn(u32) -> bool) -> usize {
     let mut seen = vec![false; neighbours.len()];
-    let mut wanted = neighbours.len();
-    if let Some(node) = left_out {
-        seen[node] = true;
-        wanted -= 1;
-    }
-    let mut stack = vec![usize::from(left_out == Some(0)).min(neighbours.len() - 1)];
-    let mut reached = 0;
-    while let Some(i) = stack.pop() {
-        if !std::mem::replace(&mut seen[i], true) {
-            reached += 1;
-            stack.extend(neighbours[i].iter().map(|&j| j as usize));
+    let mut stack = Vec::new();
+    let mut parts = 0;
+    for root in (0..neighbours.len() as u32).filter(|&node| there(node)) {
+        parts += usize::from(!seen[root as usize]);
+        stack.push(root);
+        while let Some(node) = stack.pop() {
+            if !std::mem::replace(&mut seen[node as usize], true) {
+                stack.extend(neighbours[node as usize].iter().filter(|&&next| there(next)));
+            }
         }
     }
-    reached == wanted
+    parts
 }
 
 /// Whether the rest stays connected whichever single node is lost.
 fn survives_any_loss(neighbours: &[Vec<u32>]) -> bool {
-    (0..neighbours.len()).all(|node| is_connected(neighbours, Some(node)))
+    (0..neighbours.len() as u32).all(|lost| parts(neighbours, |node| node != lost) <= 1)
 }
 
 pub(crate) fn distance(a: (f64, f64), b: (f64, f64)) -> f64 {
     libm::hypot(a.0 - b.0, a.1 - b.1)
 }
 
+/// From and to along each axis.
+type Field = [(f64, f64); 2];
+
 /// Draws before a placement is called impossible. At the thesis's density about one draw in three is
 /// connected; a field of which not one draw in two thousand is will not be waited for.
-const ATTEMPTS: u32 = 2_000;
+pub(crate) const ATTEMPTS: u32 = 2_000;
 /// Least distance between two nodes of a random placement.
 const CLOSEST: f64 = 0.1;
 
@@ -247,6 +350,84 @@ mod tests {
         let field = Placement::Random { side: 97.0, range: 4.0, robust: false };
         let placed = place(&field, 2_048, &mut Seed::new(1).rng()).unwrap();
         assert!(within(&placed.positions, CLOSEST).iter().all(Vec::is_empty));
+    }
+
+    /// Nobody goes farther than asked or off the field, and nobody else moves.
+    #[test]
+    fn those_who_move_stay_near_and_inside_and_the_field_connected() {
+        let clusters = vec![
+            Cluster { x: (1.0, 6.0), y: (2.0, 7.0), nodes: 20 },
+            Cluster { x: (7.0, 15.0), y: (-3.0, 9.0), nodes: 29 },
+        ];
+        let fields = [
+            (Placement::Random { side: 15.0, range: 4.0, robust: false }, [(0.0, 15.0); 2]),
+            (Placement::Grid { side: 15.0, range: 4.0 }, [(0.0, 15.0); 2]),
+            (
+                Placement::Cluster { clusters, range: 4.0, robust: false },
+                [(1.0, 15.0), (-3.0, 9.0)],
+            ),
+        ];
+        let mut rng = Seed::new(7).rng();
+        for ((field, [across, along]), law, distance) in fields.iter().flat_map(|field| {
+            [
+                (field, MoveLaw::Polar, 2.0),
+                (field, MoveLaw::Box, 2.0),
+                (field, MoveLaw::Polar, 16.0),
+            ]
+        }) {
+            let placed = place(field, 49, &mut rng).unwrap();
+            let movers = [0, 7, 11, 30, 48];
+            let after =
+                displace(&placed, field, &movers, (law, distance), |_| true, &mut rng).unwrap();
+            for node in 0..49 {
+                let (from, to) = (placed.positions[node], after.positions[node]);
+                assert!(from == to || movers.contains(&(node as u32)), "{node}");
+                let step = ((to.0 - from.0).abs(), (to.1 - from.1).abs());
+                match law {
+                    MoveLaw::Polar => assert!(libm::hypot(step.0, step.1) <= distance + 1e-9),
+                    MoveLaw::Box => assert!(step.0 <= distance && step.1 <= distance),
+                }
+                assert!(across.0 <= to.0 && to.0 <= across.1, "{to:?}");
+                assert!(along.0 <= to.1 && to.1 <= along.1, "{to:?}");
+            }
+            assert_ne!(placed.positions, after.positions);
+            let neighbours = after.neighbours.unwrap();
+            assert_eq!(neighbours, within(&after.positions, 4.0));
+            assert_eq!(parts(&neighbours, |_| true), 1);
+        }
+    }
+
+    /// M-22: far from the edge the published rule moves half the distance on average, the uniform square
+    /// (sqrt 2 + asinh 1) / 3 = 0.7652 of it; in the corner both take the edge into account.
+    #[test]
+    fn the_two_laws_of_moving_have_their_means() {
+        let field = [(0.0, 100.0); 2];
+        let mut rng = Seed::new(5).rng();
+        let mut mean = |law, at| {
+            let step = |_| distance(at, moved(at, &field, law, 4.0, &mut rng));
+            (0..40_000).map(step).sum::<f64>() / 4e4
+        };
+        // Standard errors: 4 / sqrt(12 * 40000) = 0.006 and about as much.
+        assert!((mean(MoveLaw::Polar, (50.0, 50.0)) - 2.0).abs() < 0.03);
+        assert!((mean(MoveLaw::Box, (50.0, 50.0)) - 3.061).abs() < 0.03);
+        // Three directions in four lead out of the corner at once.
+        assert!((mean(MoveLaw::Polar, (0.0, 0.0)) - 0.5).abs() < 0.03);
+        assert!((mean(MoveLaw::Box, (0.0, 0.0)) - 3.061).abs() < 0.03);
+    }
+
+    #[test]
+    fn a_field_that_would_fall_apart_is_an_error_that_says_why() {
+        let field = Placement::Grid { side: 2.0, range: 2.0 };
+        let placed = place(&field, 4, &mut Seed::new(1).rng()).unwrap();
+        let far = Placement::Grid { side: 1e6, range: 2.0 };
+        let mut rng = Seed::new(1).rng();
+        let step = (MoveLaw::Box, 1e6);
+        let error = displace(&placed, &far, &[1, 2], step, |_| true, &mut rng).unwrap_err();
+        assert!(error.to_string().contains("2 nodes by up to 1000000 that keeps the 4 live"));
+        // The dead may go where they like, and who is apart already need not come together.
+        assert!(displace(&placed, &far, &[1, 2], step, |node| node == 0, &mut rng).is_ok());
+        let split = displace(&placed, &far, &[3], step, |node| node != 3, &mut rng).unwrap();
+        assert!(displace(&split, &far, &[3], step, |_| true, &mut rng).is_ok());
     }
 
     #[test]

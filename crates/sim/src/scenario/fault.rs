@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use bellwether_proto::Duration;
 
 use super::{
-    Fault, FaultKind, Network, Placement, State, Who,
+    Distances, Fault, FaultKind, MoveLaw, Network, Placement, State, Who,
     read::{MOST_NODES, Nodes},
     section::{Field, Reader, Result, Section},
 };
@@ -23,6 +23,8 @@ pub(super) struct Setting<'a, 'b> {
     pub(super) duration: Duration,
     pub(super) network: &'b Network,
     pub(super) election: bool,
+    /// Whether the nodes make use of distances.
+    pub(super) measuring: bool,
     pub(super) nodes: &'b mut Nodes<'a>,
 }
 
@@ -82,7 +84,7 @@ pub(super) fn fault<'a>(mut section: Section<'a>, setting: &mut Setting<'a, '_>)
 }
 
 fn kind<'a, 'b>(section: &mut Section<'a>, setting: &mut Setting<'a, 'b>) -> Result<FaultKind> {
-    let kinds: [Kind<'a, 'b>; 13] = [
+    let kinds: [Kind<'a, 'b>; 14] = [
         ("crash", |section, setting| Ok(FaultKind::Crash(who(section, setting)?))),
         ("recover", |section, setting| {
             let state = section
@@ -114,6 +116,7 @@ fn kind<'a, 'b>(section: &mut Section<'a>, setting: &mut Setting<'a, 'b>) -> Res
             let (rate, by) = (rate(section)?, by(section)?);
             Ok(FaultKind::Reorder { rate, by, length: length(section)? })
         }),
+        ("move", displacement),
         ("drift", |section, setting| {
             let who = who(section, setting)?;
             let ppm = section.require("ppm", "200")?.signed(-DRIFT..=DRIFT)?;
@@ -149,6 +152,27 @@ fn join<'a>(section: &mut Section<'a>, setting: &mut Setting<'a, '_>) -> Result<
         return Err(error.with_allowed("join with a placement of kind mesh, ring or random"));
     }
     Ok(FaultKind::Join { count: section.or("count", 1, |field| field.integer(1..=MOST_NODES))? })
+}
+
+fn displacement<'a>(section: &mut Section<'a>, setting: &mut Setting<'a, '_>) -> Result<FaultKind> {
+    if !setting.network.placement.has_positions() {
+        let error = section.require("kind", "\"move\"")?;
+        let error = error.error("moves nobody: the nodes have no positions");
+        return Err(error.with_allowed("move with a placement of kind grid, random or cluster"));
+    }
+    let who = who(section, setting)?;
+    let distance = section.require("distance", "4.0")?.length()?;
+    let law = section.or("law", MoveLaw::default(), |field| {
+        field.choice(&[("polar", MoveLaw::Polar), ("box", MoveLaw::Box)])
+    })?;
+    let distances = section.or("distances", Distances::default(), |field| {
+        if !setting.measuring {
+            let error = field.error("is told to nobody: these nodes do not measure distances");
+            return Err(error.with_allowed("[membership] kind = \"medley\", or leave it out"));
+        }
+        field.choice(&[("stale", Distances::Stale), ("fresh", Distances::Fresh)])
+    })?;
+    Ok(FaultKind::Move { who, distance, law, distances })
 }
 
 fn partition<'a>(section: &mut Section<'a>, setting: &mut Setting<'a, '_>) -> Result<FaultKind> {

@@ -160,6 +160,13 @@ pub enum Placement {
     },
 }
 
+impl Placement {
+    /// Whether its nodes have positions.
+    pub fn has_positions(&self) -> bool {
+        matches!(self, Self::Grid { .. } | Self::Random { .. } | Self::Cluster { .. })
+    }
+}
+
 /// One rectangle of a clustered placement.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Cluster {
@@ -367,6 +374,18 @@ pub enum FaultKind {
         /// For how long.
         length: Duration,
     },
+    /// Live nodes change their places at once, and the links with them; all places are drawn anew until the
+    /// live nodes hang together as before.
+    Move {
+        /// Which nodes.
+        who: Who,
+        /// How far at most, in the placement's unit.
+        distance: f64,
+        /// Where to.
+        law: MoveLaw,
+        /// What the nodes learn of it.
+        distances: Distances,
+    },
     /// Clocks of live nodes run fast or slow from now on.
     Drift {
         /// Whose.
@@ -374,6 +393,26 @@ pub enum FaultKind {
         /// Parts per million; negative is slow.
         ppm: i32,
     },
+}
+
+/// Where a node that moves by up to some distance ends up. Nobody leaves the field.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum MoveLaw {
+    /// In a random direction, uniform up to the distance or the edge.
+    #[default]
+    Polar,
+    /// Anywhere alike in the square of twice the distance around it, as far as that is in the field.
+    Box,
+}
+
+/// What nodes learn when some have moved.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum Distances {
+    /// Nothing: they go on with what they knew, and so do those that start later.
+    Stale,
+    /// Every distance and neighbourhood that has changed.
+    #[default]
+    Fresh,
 }
 
 /// Which nodes a fault hits. Random choices come from the run's seed.

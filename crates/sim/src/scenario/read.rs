@@ -161,7 +161,9 @@ fn scenario(mut root: Section<'_>) -> Result<Scenario> {
             until => Ok(until),
         }
     })?;
-    let mut setting = Setting { duration, network: &network, election, nodes: &mut nodes };
+    let measuring = matches!(protocol, Protocol::Medley(_));
+    let mut setting =
+        Setting { duration, network: &network, election, measuring, nodes: &mut nodes };
     let faults = match root.take("fault") {
         Some(list) => list
             .list()?
@@ -201,12 +203,8 @@ fn network<'a>(
         None => Loss::None,
     };
     let routing = section.or("routing", Routing::Hops, |field| {
-        let placed = matches!(
-            placement,
-            Placement::Grid { .. } | Placement::Random { .. } | Placement::Cluster { .. }
-        );
         match field.choice(&[("hops", Routing::Hops), ("length", Routing::Length)])? {
-            Routing::Length if !placed => Err(field
+            Routing::Length if !placement.has_positions() => Err(field
                 .error("needs nodes with positions")
                 .with_allowed("\"hops\", or a placement of kind grid, random or cluster")),
             routing => Ok(routing),
