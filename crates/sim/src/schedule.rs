@@ -6,7 +6,7 @@ use bellwether_proto::{Machine, Rng, Seed, Time};
 
 use crate::{
     engine::{Observer, Sim, Status},
-    network::{Disconnected, Network, Placed, Trouble, displace},
+    network::{ATTEMPTS, Disconnected, Network, Placed, Trouble, displace, parts},
     scenario::{Distances, Fault, FaultKind, Scenario, State, Who},
 };
 
@@ -151,11 +151,10 @@ impl<'a> Schedule<'a> {
         survey: &mut Survey<M>,
     ) -> Result<(), Disconnected> {
         match &self.scenario.faults[index].kind {
-            FaultKind::Crash(who) => self.live(sim, who).into_iter().for_each(|n| sim.crash(n)),
-            FaultKind::Leave(who) => self.live(sim, who).into_iter().for_each(|n| sim.leave(n)),
+            FaultKind::Crash(who) => self.live(sim, who)?.into_iter().for_each(|n| sim.crash(n)),
+            FaultKind::Leave(who) => self.live(sim, who)?.into_iter().for_each(|n| sim.leave(n)),
             FaultKind::Recover { who, state } => {
-                let crashed = |status| status == Status::Down;
-                sim.start_all(&self.choose(sim, who, crashed), *state);
+                sim.start_all(&self.choose(sim, who, all(sim, Status::Down))?, *state);
             }
             FaultKind::Join { count } => {
                 let first = self.scenario.network.nodes + self.joined;
@@ -163,16 +162,16 @@ impl<'a> Schedule<'a> {
                 sim.start_all(&(first..first + count).collect::<Vec<_>>(), State::Lost);
             }
             FaultKind::Pause { who, length, buffer } => {
-                for node in self.live(sim, who) {
+                for node in self.live(sim, who)? {
                     sim.pause(node, *buffer);
                     self.plan(now + *length, Step::Resume(node));
                 }
             }
             FaultKind::Drift { who, ppm } => {
-                self.live(sim, who).into_iter().for_each(|n| sim.drift(n, *ppm));
+                self.live(sim, who)?.into_iter().for_each(|n| sim.drift(n, *ppm));
             }
             FaultKind::Move { who, distance, law, distances } => {
-                let movers = self.live(sim, who);
+                let movers = self.live(sim, who)?;
                 let network = sim.network();
                 let placed = displace(
                     network.placed(),
@@ -198,15 +197,15 @@ impl<'a> Schedule<'a> {
             }
             FaultKind::Isolate(who) => {
                 let mut sides = vec![0; sim.len() as usize];
-                self.live(sim, who).into_iter().for_each(|node| sides[node as usize] = 1);
+                self.live(sim, who)?.into_iter().for_each(|node| sides[node as usize] = 1);
                 sim.change_network(|network| network.partition(sides));
             }
             FaultKind::Cut { from, to } => {
                 let mut side = |who: &Option<Who>| match who {
                     Some(who) => self.live(sim, who),
-                    None => (0..sim.len()).collect(),
+                    None => Ok((0..sim.len()).collect()),
                 };
-                let (from, to) = (side(from), side(to));
+                let (from, to) = (side(from)?, side(to)?);
                 sim.change_network(|network| cut(network, &from, &to));
             }
             FaultKind::Heal => sim.change_network(Network::heal),
@@ -241,18 +240,17 @@ impl<'a> Schedule<'a> {
         &mut self,
         sim: &Sim<M, O>,
         who: &Who,
-    ) -> Vec<u32> {
-        self.choose(sim, who, |status| status == Status::Up)
+    ) -> Result<Vec<u32>, Disconnected> {
+        self.choose(sim, who, all(sim, Status::Up))
     }
 
-    /// The nodes among those `eligible` that `who` says, ascending.
+    /// Those of `nodes`, which ascend, that `who` says.
     fn choose<M: Machine, O: Observer<M> + Favourite>(
         &mut self,
         sim: &Sim<M, O>,
         who: &Who,
-        eligible: impl Fn(Status) -> bool,
-    ) -> Vec<u32> {
-        let mut nodes: Vec<u32> = (0..sim.len()).filter(|&n| eligible(sim.status(n))).collect();
+        mut nodes: Vec<u32>,
+    ) -> Result<Vec<u32>, Disconnected> {
         match who {
             Who::All => {}
             Who::Nodes(named) => nodes.retain(|node| named.contains(node)),
@@ -270,8 +268,44 @@ impl<'a> Schedule<'a> {
                 let range = bounds[*index as usize]..bounds[*index as usize + 1];
                 nodes.retain(|node| range.contains(node));
             }
+            Who::AnyCluster => {
+                let bounds = sim.network().placed().clusters.windows(2);
+                let ranges = bounds.map(|bounds| bounds[0]..bounds[1]);
+                let ranges: Vec<_> =
+                    ranges.filter(|range| nodes.iter().any(|node| range.contains(node))).collect();
+                if !ranges.is_empty() {
+                    let range = &ranges[self.rng.below(ranges.len() as u64) as usize];
+                    nodes.retain(|node| range.contains(node));
+                }
+            }
+            Who::LeavingConnected(who) => return self.spare(sim, who, &nodes),
         }
-        nodes
+        Ok(nodes)
+    }
+
+    /// Chooses until those who stay hang together as before.
+    fn spare<M: Machine, O: Observer<M> + Favourite>(
+        &mut self,
+        sim: &Sim<M, O>,
+        who: &Who,
+        nodes: &[u32],
+    ) -> Result<Vec<u32>, Disconnected> {
+        let network = sim.network();
+        let Some(neighbours) = &network.placed().neighbours else {
+            return self.choose(sim, who, nodes.to_vec());
+        };
+        let before = parts(neighbours, |node| network.is_up(node));
+        let mut lost = 0;
+        for _ in 0..ATTEMPTS {
+            let chosen = self.choose(sim, who, nodes.to_vec())?;
+            let stays = |node| network.is_up(node) && chosen.binary_search(&node).is_err();
+            if parts(neighbours, stays) <= before {
+                return Ok(chosen);
+            }
+            lost = chosen.len() as u32;
+        }
+        let live = (0..sim.len()).filter(|&node| network.is_up(node)).count() as u32;
+        Err(Disconnected::Rest { attempts: ATTEMPTS, lost, live })
     }
 
     /// Keeps `count` of `nodes`, chosen at random, in their order.
@@ -281,6 +315,11 @@ impl<'a> Schedule<'a> {
             nodes.remove(drop);
         }
     }
+}
+
+/// All nodes of this status, ascending.
+fn all<M: Machine, O: Observer<M>>(sim: &Sim<M, O>, status: Status) -> Vec<u32> {
+    (0..sim.len()).filter(|&node| sim.status(node) == status).collect()
 }
 
 fn cut(network: &mut Network, from: &[u32], to: &[u32]) {

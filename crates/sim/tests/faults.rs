@@ -3,7 +3,7 @@
 use bellwether_proto::Time;
 use bellwether_sim::{
     log::{Entry, Log},
-    run::{Outcome, run_logged},
+    run::{Outcome, run, run_logged},
     scenario::Scenario,
 };
 
@@ -54,4 +54,70 @@ fn those_who_move_are_measured_anew_only_if_distances_are_fresh() {
     for (one, other) in [(&fresh, &stale), (&stale, &still), (&boxed, &stale)] {
         assert_ne!(one.trace, other.trace);
     }
+}
+
+fn stopped(entries: &[Entry]) -> Vec<u64> {
+    let mut nodes: Vec<u64> =
+        entries.iter().filter(|entry| entry.what == "stop").map(|entry| entry.node.get()).collect();
+    nodes.sort_unstable();
+    nodes
+}
+
+/// On a ring of twelve, the rest of a random loss of six is connected only if the six are neighbours: one
+/// choice in 77.
+#[test]
+fn crashes_that_keep_the_rest_connected_do() {
+    let ring = "name = 'ring'\nduration = '10s'\n[network]\nnodes = 12\nplacement = { kind = 'ring' }\n\
+                [membership]\nkind = 'medley'\n[[fault]]\nat = '5s'\nkind = 'crash'\ncount = 6\n";
+    let gaps = |text: &str, seed| {
+        let lost = stopped(&told(text, seed).1);
+        assert_eq!(lost.len(), 6);
+        (0..12_u64).filter(|n| lost.contains(n) && !lost.contains(&((n + 1) % 12))).count()
+    };
+    let keep = format!("{ring}keep = 'connected'\n");
+    let first: Vec<_> = (0..10).map(|seed| stopped(&told(&keep, seed).1)[0]).collect();
+    assert!(first.iter().any(|node| *node != first[0]), "{first:?}");
+    assert!((0..10).all(|seed| gaps(&keep, seed) == 1));
+    assert!((0..10).any(|seed| gaps(ring, seed) > 1));
+}
+
+/// Of a ring of forty, forty choices of twenty in 10^11 leave the rest connected.
+#[test]
+fn a_loss_that_nothing_survives_is_an_error_that_says_why() {
+    let text = "name = 'ring'\nduration = '10s'\n[network]\nnodes = 40\nplacement = { kind = 'ring' }\n\
+                [membership]\nkind = 'medley'\n[[fault]]\nat = '5s'\nkind = 'crash'\ncount = 20\n\
+                keep = 'connected'\n";
+    let scenario = Scenario::parse("faults.toml", text, &[]).unwrap();
+    let error = run(&scenario, 1).unwrap_err().to_string();
+    assert!(error.contains("the rest of 40 live nodes connected in 2000 draws"), "{error}");
+}
+
+/// A chain that has lost its middle is in two parts already; it only must not get worse.
+#[test]
+fn what_is_apart_already_need_not_come_together() {
+    let chain = "name = 'chain'\nduration = '10s'\n[network]\nnodes = 5\n\
+                 placement = { kind = 'edges', edges = [[0, 1], [1, 2], [2, 3], [3, 4]] }\n\
+                 [membership]\nkind = 'medley'\n[[fault]]\nat = '1s'\nkind = 'crash'\nnode = 2\n\
+                 [[fault]]\nat = '5s'\nkind = 'crash'\ncount = 1\nkeep = 'connected'\n";
+    assert_eq!(stopped(&told(chain, 1).1).len(), 2);
+}
+
+#[test]
+fn a_cluster_at_random_crashes_as_a_whole_and_another_next_time() {
+    let text = "name = 'clusters'\nduration = '10s'\n[network]\nnodes = 49\n\
+                placement = { kind = 'cluster', range = 4.0, robust = true }\n\
+                [membership]\nkind = 'medley'\n\
+                [[fault]]\nat = '2s'\nevery = '2s'\nuntil = '5s'\nkind = 'crash'\n\
+                cluster = 'random'\n";
+    let bounds = [0..9_u64, 9..25, 25..35, 35..42, 42..49];
+    let mut hit = [0; 5];
+    for seed in 0..12 {
+        let lost = stopped(&told(text, seed).1);
+        let whole: Vec<usize> =
+            (0..5).filter(|&i| bounds[i].clone().all(|node| lost.contains(&node))).collect();
+        let nodes: usize = whole.iter().map(|&i| bounds[i].clone().count()).sum();
+        assert_eq!((whole.len(), nodes), (2, lost.len()), "seed {seed}");
+        whole.into_iter().for_each(|i| hit[i] += 1);
+    }
+    assert!(hit.iter().all(|&times| times > 0), "{hit:?}");
 }

@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use bellwether_proto::{Duration, Rng};
 
-pub(crate) use self::placement::displace;
+pub(crate) use self::placement::{ATTEMPTS, displace, parts};
 pub use self::placement::{Disconnected, Placed, place};
 use self::{
     placement::distance,

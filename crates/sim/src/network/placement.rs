@@ -50,6 +50,19 @@ pub enum Disconnected {
         /// Nodes that must stay connected.
         live: u32,
     },
+    /// No choice of nodes to lose was found that keeps the rest together.
+    #[error(
+        "no choice of nodes to lose that keeps the rest of {live} live nodes connected in {attempts} \
+         draws, the last of them {lost}; lose fewer nodes or link them more densely"
+    )]
+    Rest {
+        /// How many draws were made.
+        attempts: u32,
+        /// Nodes in the last choice.
+        lost: u32,
+        /// Live nodes before.
+        live: u32,
+    },
 }
 
 /// Draws a placement of `nodes` nodes.
@@ -78,34 +91,42 @@ pub fn place(placement: &Placement, nodes: u32, rng: &mut Rng) -> Result<Placed,
         }
         Placement::Random { side, range, robust } => {
             let area = [Cluster { x: (0.0, *side), y: (0.0, *side), nodes }];
-            draw_connected(&mut placed, &area, *range, *robust, rng)?;
+            let sound = |neighbours: &[Vec<u32>]| !robust || survives_any_loss(neighbours);
+            draw_connected(&mut placed, &area, *range, sound, rng)?;
         }
         Placement::Cluster { clusters, range, robust } => {
-            draw_connected(&mut placed, clusters, *range, *robust, rng)?;
             let mut first = 0;
             placed.clusters = vec![0];
             for cluster in clusters {
                 first += cluster.nodes;
                 placed.clusters.push(first);
             }
+            let bounds = placed.clusters.clone();
+            let sound = |neighbours: &[Vec<u32>]| {
+                let survives = |lost: &[u32]| {
+                    parts(neighbours, |node| !(lost[0]..lost[1]).contains(&node)) <= 1
+                };
+                !robust || bounds.windows(2).all(survives)
+            };
+            draw_connected(&mut placed, clusters, *range, sound, rng)?;
         }
     }
     Ok(placed)
 }
 
-/// Draws positions until nobody is out of reach.
+/// Draws positions until nobody is out of reach and the links are `sound`.
 fn draw_connected(
     placed: &mut Placed,
     areas: &[Cluster],
     range: f64,
-    robust: bool,
+    sound: impl Fn(&[Vec<u32>]) -> bool,
     rng: &mut Rng,
 ) -> Result<(), Disconnected> {
     let mut degree = 0.0;
     for _ in 0..ATTEMPTS {
         placed.positions = scatter(areas, rng);
         let neighbours = within(&placed.positions, range);
-        if parts(&neighbours, |_| true) <= 1 && (!robust || survives_any_loss(&neighbours)) {
+        if parts(&neighbours, |_| true) <= 1 && sound(&neighbours) {
             placed.neighbours = Some(neighbours);
             return Ok(());
         }
@@ -340,6 +361,21 @@ mod tests {
         let fragile = |robust, seed| {
             let placed = place(&field(robust), 49, &mut Seed::new(seed).rng()).unwrap();
             !survives_any_loss(&placed.neighbours.unwrap())
+        };
+        assert!((0..20).any(|seed| fragile(false, seed)), "else there is nothing to ask for");
+        assert!(!(0..20).any(|seed| fragile(true, seed)));
+    }
+
+    #[test]
+    fn a_robust_field_of_clusters_can_do_without_any_one_of_them() {
+        let clusters = crate::scenario::THESIS.to_vec();
+        let lost = |placed: &Placed, range: &[u32]| {
+            parts(placed.neighbours.as_ref().unwrap(), |node| !(range[0]..range[1]).contains(&node))
+        };
+        let fragile = |robust, seed| {
+            let field = Placement::Cluster { clusters: clusters.clone(), range: 4.0, robust };
+            let placed = place(&field, 49, &mut Seed::new(seed).rng()).unwrap();
+            placed.clusters.windows(2).any(|range| lost(&placed, range) > 1)
         };
         assert!((0..20).any(|seed| fragile(false, seed)), "else there is nothing to ask for");
         assert!(!(0..20).any(|seed| fragile(true, seed)));

@@ -85,7 +85,7 @@ pub(super) fn fault<'a>(mut section: Section<'a>, setting: &mut Setting<'a, '_>)
 
 fn kind<'a, 'b>(section: &mut Section<'a>, setting: &mut Setting<'a, 'b>) -> Result<FaultKind> {
     let kinds: [Kind<'a, 'b>; 14] = [
-        ("crash", |section, setting| Ok(FaultKind::Crash(who(section, setting)?))),
+        ("crash", |section, setting| Ok(FaultKind::Crash(lost(section, setting)?))),
         ("recover", |section, setting| {
             let state = section
                 .require("state", "\"kept\" or \"lost\"")?
@@ -93,7 +93,7 @@ fn kind<'a, 'b>(section: &mut Section<'a>, setting: &mut Setting<'a, 'b>) -> Res
             let who = selected(section, setting)?.unwrap_or(Who::All);
             Ok(FaultKind::Recover { who, state })
         }),
-        ("leave", |section, setting| Ok(FaultKind::Leave(who(section, setting)?))),
+        ("leave", |section, setting| Ok(FaultKind::Leave(lost(section, setting)?))),
         ("join", join),
         ("pause", |section, setting| {
             let who = who(section, setting)?;
@@ -236,6 +236,18 @@ fn who<'a>(section: &mut Section<'a>, setting: &mut Setting<'a, '_>) -> Result<W
     })
 }
 
+/// The nodes that are to go, perhaps such that the rest stays connected.
+fn lost<'a>(section: &mut Section<'a>, setting: &mut Setting<'a, '_>) -> Result<Who> {
+    let who = who(section, setting)?;
+    let Some(keep) = section.take("keep") else { return Ok(who) };
+    keep.choice(&[("connected", ())])?;
+    if !matches!(who, Who::Count(_) | Who::Fraction(_) | Who::AnyCluster) {
+        let error = keep.error("has nothing to draw anew: these nodes are not chosen at random");
+        return Err(error.with_allowed("keep beside count, fraction or cluster = \"random\""));
+    }
+    Ok(Who::LeavingConnected(Box::new(who)))
+}
+
 fn selected<'a>(section: &mut Section<'a>, setting: &mut Setting<'a, '_>) -> Result<Option<Who>> {
     type Select<'a, 'b> = fn(&Field<'a>, &mut Setting<'a, 'b>) -> Result<Who>;
     let selectors: [(&'static str, Select<'a, '_>); 7] = [
@@ -271,6 +283,9 @@ fn cluster<'a>(field: &Field<'a>, setting: &mut Setting<'a, '_>) -> Result<Who> 
         let error = field.error("finds nobody: the nodes are not placed in clusters");
         return Err(error.with_allowed("a placement of kind cluster, or another choice of nodes"));
     };
+    if field.text().is_ok() {
+        return field.choice(&[("random", ())]).map(|()| Who::AnyCluster);
+    }
     let last = u32::try_from(clusters.len().saturating_sub(1)).unwrap_or(u32::MAX);
     Ok(Who::Cluster(field.integer(0..=last)?))
 }

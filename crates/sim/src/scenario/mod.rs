@@ -18,6 +18,8 @@ use bellwether_proto::{Duration, election::announce, membership::medley};
 use crate::trace::TraceHash;
 
 pub use self::error::{Place, ScenarioError};
+#[cfg(test)]
+pub(crate) use self::read::THESIS;
 
 /// A world and what happens in it. A run is a pure function of this and a seed.
 #[derive(Clone, Debug, PartialEq)]
@@ -155,7 +157,7 @@ pub enum Placement {
         clusters: Vec<Cluster>,
         /// Radio range, in the same unit.
         range: f64,
-        /// Drawn until it stays connected whichever single node is lost.
+        /// Drawn until the rest stays connected whichever single cluster is lost.
         robust: bool,
     },
 }
@@ -428,6 +430,10 @@ pub enum Who {
     Leader,
     /// All of one cluster of a clustered placement, counted from 0.
     Cluster(u32),
+    /// All of one cluster at random, of those with anybody it could hit.
+    AnyCluster,
+    /// A random choice, drawn anew until the live nodes besides hang together as before.
+    LeavingConnected(Box<Who>),
     /// All it could hit.
     All,
 }

@@ -28,7 +28,7 @@ pub(super) const MOST_NODES: u32 = 1_000_000;
 const LONGEST: Duration = Duration::from_secs(3650 * 24 * 60 * 60);
 
 /// The five clusters of the thesis, for its 49 nodes.
-const THESIS: [Cluster; 5] = [
+pub(crate) const THESIS: [Cluster; 5] = [
     Cluster { x: (0.0, 6.0), y: (2.0, 7.0), nodes: 9 },
     Cluster { x: (7.0, 15.0), y: (0.0, 9.0), nodes: 16 },
     Cluster { x: (0.0, 6.0), y: (9.0, 15.0), nodes: 10 },
