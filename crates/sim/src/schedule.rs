@@ -62,6 +62,8 @@ struct Schedule<'a> {
     /// For new places, apart from choices of nodes: how often places are drawn anew must not decide whom
     /// later faults hit.
     places: Rng,
+    /// For where in their turns the starved begin.
+    turns: Rng,
     /// Faults on all links that are still going on.
     troubles: Vec<usize>,
     joined: u32,
@@ -74,6 +76,12 @@ enum Step {
     /// The end of trouble on all links that the fault of this index began.
     End(usize),
     Resume(u32),
+    /// The next turn of a node that the fault of this index starves until the given instant.
+    Freeze {
+        node: u32,
+        fault: usize,
+        end: Time,
+    },
 }
 
 impl<'a> Schedule<'a> {
@@ -84,6 +92,7 @@ impl<'a> Schedule<'a> {
             planned: 0,
             rng: seed.named("fault").rng(),
             places: seed.named("move").rng(),
+            turns: seed.named("starve").rng(),
             troubles: Vec::new(),
             joined: 0,
         };
@@ -122,6 +131,7 @@ impl<'a> Schedule<'a> {
         match step {
             Step::Start(nodes) => sim.start_all(&nodes, State::Lost),
             Step::Resume(node) => sim.resume(node),
+            Step::Freeze { node, fault, end } => self.freeze(sim, now, (node, fault, end)),
             Step::End(index) => {
                 self.troubles.retain(|&other| other != index);
                 self.set_trouble(sim);
@@ -165,6 +175,12 @@ impl<'a> Schedule<'a> {
                 for node in self.live(sim, who)? {
                     sim.pause(node, *buffer);
                     self.plan(now + *length, Step::Resume(node));
+                }
+            }
+            FaultKind::Starve { who, blocked, running, length, .. } => {
+                for node in self.live(sim, who)? {
+                    let first = now + self.turns.up_to(*blocked + *running);
+                    self.plan_turn(first, (node, index, now + *length));
                 }
             }
             FaultKind::Drift { who, ppm } => {
@@ -218,6 +234,28 @@ impl<'a> Schedule<'a> {
             }
         }
         Ok(())
+    }
+
+    fn plan_turn(&mut self, at: Time, (node, fault, end): (u32, usize, Time)) {
+        if at < end {
+            self.plan(at, Step::Freeze { node, fault, end });
+        }
+    }
+
+    fn freeze<M: Machine, O: Observer<M>>(
+        &mut self,
+        sim: &mut Sim<M, O>,
+        now: Time,
+        (node, fault, end): (u32, usize, Time),
+    ) {
+        let FaultKind::Starve { blocked, running, buffer, .. } = self.scenario.faults[fault].kind
+        else {
+            unreachable!("only this fault starves")
+        };
+        sim.pause(node, buffer);
+        let wake = now + blocked;
+        self.plan(wake.min(end), Step::Resume(node));
+        self.plan_turn(wake + running, (node, fault, end));
     }
 
     /// Losses add up; of several duplications or delays the latest to begin holds.

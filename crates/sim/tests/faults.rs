@@ -1,6 +1,6 @@
 //! Faults, seen from outside: what the nodes of a whole run live through.
 
-use bellwether_proto::Time;
+use bellwether_proto::{Duration, Time};
 use bellwether_sim::{
     log::{Entry, Log},
     run::{Outcome, run, run_logged},
@@ -121,3 +121,46 @@ fn a_cluster_at_random_crashes_as_a_whole_and_another_next_time() {
     }
     assert!(hit.iter().all(|&times| times > 0), "{hit:?}");
 }
+
+/// The starved do nothing for `blocked`, then something for `running`, each out of step with the others, and
+/// are well again afterwards; the others never pause.
+#[test]
+fn the_starved_run_by_turns() {
+    let text = "name = 'starved'\nduration = '40s'\n[network]\nnodes = 10\n\
+                [membership]\nkind = 'ping'\nperiod = '20ms'\ntimeout = '5ms'\n\
+                [[fault]]\nat = '10s'\nkind = 'starve'\nnodes = [2, 3, 5]\nblocked = '2s'\n\
+                running = '500ms'\nfor = '20s'\n";
+    let (_, entries) = told(text, 1);
+    let mut firsts = Vec::new();
+    for node in 0..10 {
+        let handled = ["deliver", "timeout"];
+        let times: Vec<Time> = entries
+            .iter()
+            .filter(|entry| entry.node.get() == node && handled.contains(&entry.what))
+            .map(|entry| entry.at)
+            .collect();
+        // From the last thing before a silence to the first thing after it.
+        let silent = |pair: &&[Time]| pair[1].since(pair[0]) > Duration::from_millis(100);
+        let silences: Vec<_> = times.windows(2).filter(silent).collect();
+        if ![2, 3, 5].contains(&node) {
+            assert_eq!(silences, [[Time::ZERO; 2]; 0], "{node}");
+            continue;
+        }
+        let near = |length: Duration, ms: u64| {
+            let off = length.as_micros().abs_diff(ms * 1_000);
+            assert!(off <= 25_000, "node {node}: {length} instead of {ms} ms");
+        };
+        let (last, whole) = silences.split_last().unwrap();
+        whole.iter().for_each(|pair| near(pair[1].since(pair[0]), 2_000));
+        whole.windows(2).for_each(|two| near(two[1][0].since(two[0][1]), 500));
+        assert!(last[1] <= seconds(30) + Duration::from_millis(1), "{last:?}");
+        assert!((7..=8).contains(&silences.len()), "{silences:?}");
+        assert!(silences[0][0] >= seconds(10) && silences[0][0] <= seconds(10) + TURN);
+        firsts.push(silences[0][0]);
+    }
+    firsts.sort_unstable();
+    firsts.dedup();
+    assert_eq!(firsts.len(), 3, "out of step");
+}
+
+const TURN: Duration = Duration::from_millis(2_500);

@@ -84,7 +84,7 @@ pub(super) fn fault<'a>(mut section: Section<'a>, setting: &mut Setting<'a, '_>)
 }
 
 fn kind<'a, 'b>(section: &mut Section<'a>, setting: &mut Setting<'a, 'b>) -> Result<FaultKind> {
-    let kinds: [Kind<'a, 'b>; 14] = [
+    let kinds: [Kind<'a, 'b>; 15] = [
         ("crash", |section, setting| Ok(FaultKind::Crash(lost(section, setting)?))),
         ("recover", |section, setting| {
             let state = section
@@ -97,9 +97,14 @@ fn kind<'a, 'b>(section: &mut Section<'a>, setting: &mut Setting<'a, 'b>) -> Res
         ("join", join),
         ("pause", |section, setting| {
             let who = who(section, setting)?;
-            let length = length(section)?;
-            let buffer = section.or("buffer", BUFFER, |field| field.integer(0..=MOST_NODES))?;
-            Ok(FaultKind::Pause { who, length, buffer })
+            Ok(FaultKind::Pause { who, length: length(section)?, buffer: buffer(section)? })
+        }),
+        ("starve", |section, setting| {
+            let who = who(section, setting)?;
+            let blocked = section.require("blocked", "\"2s\"")?.span()?;
+            let running = section.require("running", "\"100ms\"")?.span()?;
+            let (length, buffer) = (length(section)?, buffer(section)?);
+            Ok(FaultKind::Starve { who, blocked, running, length, buffer })
         }),
         ("partition", partition),
         ("isolate", |section, setting| Ok(FaultKind::Isolate(who(section, setting)?))),
@@ -136,6 +141,10 @@ fn by(section: &mut Section<'_>) -> Result<Duration> {
 
 fn length(section: &mut Section<'_>) -> Result<Duration> {
     section.require("for", "\"5s\"")?.span()
+}
+
+fn buffer(section: &mut Section<'_>) -> Result<u32> {
+    section.or("buffer", BUFFER, |field| field.integer(0..=MOST_NODES))
 }
 
 fn join<'a>(section: &mut Section<'a>, setting: &mut Setting<'a, '_>) -> Result<FaultKind> {

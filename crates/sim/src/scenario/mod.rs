@@ -338,6 +338,20 @@ pub enum FaultKind {
         /// Datagrams kept for each.
         buffer: u32,
     },
+    /// Live nodes get too little of their processor: for a while each is frozen and runs by turns, the first
+    /// time after a random part of a turn; what comes meanwhile waits as in [`Pause`](Self::Pause).
+    Starve {
+        /// Which nodes.
+        who: Who,
+        /// How long each freezes.
+        blocked: Duration,
+        /// How long it runs in between.
+        running: Duration,
+        /// For how long in all.
+        length: Duration,
+        /// Datagrams kept for each while it is frozen.
+        buffer: u32,
+    },
     /// Nothing passes between these groups; nodes not named form one more.
     Partition(Vec<Vec<u32>>),
     /// Nothing passes between these nodes and the rest.
