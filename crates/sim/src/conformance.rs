@@ -324,6 +324,7 @@ fn trouble(case: Case, rng: &mut Rng, faults: &mut Vec<Fault>) -> Duration {
     let mut add = |at, kind| {
         faults.push(Fault { at, spread: Duration::ZERO, every: None, until: None, kind })
     };
+    let cut = |from, to| FaultKind::Cut { from, to, both: false, length: None };
     let leader = Who::Leader;
     match case {
         Case::Elect => Duration::ZERO,
@@ -350,12 +351,12 @@ fn trouble(case: Case, rng: &mut Rng, faults: &mut Vec<Fault>) -> Duration {
             at + length
         }
         Case::Deaf => {
-            add(at, FaultKind::Cut { from: None, to: Some(leader) });
+            add(at, cut(None, Some(leader)));
             add(at + length, FaultKind::Heal);
             at + length
         }
         Case::Mute => {
-            add(at, FaultKind::Cut { from: Some(leader), to: None });
+            add(at, cut(Some(leader), None));
             add(at + length, FaultKind::Heal);
             at + length
         }

@@ -1,6 +1,6 @@
 //! Faults as a timeline: what a scenario describes, carried out on a simulation.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use bellwether_proto::{Machine, Rng, Seed, Time};
 
@@ -66,6 +66,8 @@ struct Schedule<'a> {
     turns: Rng,
     /// Faults on all links that are still going on.
     troubles: Vec<usize>,
+    /// Directed pairs that are cut, by the number of the cut; 0 is all that have no end.
+    cuts: BTreeMap<u64, BTreeSet<(u32, u32)>>,
     joined: u32,
 }
 
@@ -76,6 +78,8 @@ enum Step {
     /// The end of trouble on all links that the fault of this index began.
     End(usize),
     Resume(u32),
+    /// The end of the cut of this number.
+    Mend(u64),
     /// The next turn of a node that the fault of this index starves until the given instant.
     Freeze {
         node: u32,
@@ -94,6 +98,7 @@ impl<'a> Schedule<'a> {
             places: seed.named("move").rng(),
             turns: seed.named("starve").rng(),
             troubles: Vec::new(),
+            cuts: BTreeMap::new(),
             joined: 0,
         };
         let mut starts = seed.named("start").rng();
@@ -131,6 +136,7 @@ impl<'a> Schedule<'a> {
         match step {
             Step::Start(nodes) => sim.start_all(&nodes, State::Lost),
             Step::Resume(node) => sim.resume(node),
+            Step::Mend(number) => self.mend(sim, number),
             Step::Freeze { node, fault, end } => self.freeze(sim, now, (node, fault, end)),
             Step::End(index) => {
                 self.troubles.retain(|&other| other != index);
@@ -216,15 +222,21 @@ impl<'a> Schedule<'a> {
                 self.live(sim, who)?.into_iter().for_each(|node| sides[node as usize] = 1);
                 sim.change_network(|network| network.partition(sides));
             }
-            FaultKind::Cut { from, to } => {
-                let mut side = |who: &Option<Who>| match who {
-                    Some(who) => self.live(sim, who),
-                    None => Ok((0..sim.len()).collect()),
-                };
-                let (from, to) = (side(from)?, side(to)?);
-                sim.change_network(|network| cut(network, &from, &to));
+            FaultKind::Cut { from, to, both, length } => {
+                let pairs = self.cut_pairs(sim, from.as_ref(), to.as_ref(), *both)?;
+                sim.change_network(|network| pairs.iter().for_each(|&(a, b)| network.cut(a, b)));
+                let number = length.map_or(0, |length| {
+                    self.planned += 1;
+                    let number = self.planned;
+                    self.plan(now + length, Step::Mend(number));
+                    number
+                });
+                self.cuts.entry(number).or_default().extend(pairs);
             }
-            FaultKind::Heal => sim.change_network(Network::heal),
+            FaultKind::Heal => {
+                self.cuts.clear();
+                sim.change_network(Network::heal);
+            }
             FaultKind::Loss { length, .. }
             | FaultKind::Duplicate { length, .. }
             | FaultKind::Reorder { length, .. } => {
@@ -234,6 +246,48 @@ impl<'a> Schedule<'a> {
             }
         }
         Ok(())
+    }
+
+    /// The directed pairs between two sides.
+    fn cut_pairs<M: Machine, O: Observer<M> + Favourite>(
+        &mut self,
+        sim: &Sim<M, O>,
+        from: Option<&Who>,
+        to: Option<&Who>,
+        both: bool,
+    ) -> Result<BTreeSet<(u32, u32)>, Disconnected> {
+        let senders = match from {
+            None => (0..sim.len()).collect(),
+            Some(who) => self.live(sim, who)?,
+        };
+        let receivers = match to {
+            None => (0..sim.len()).collect(),
+            Some(who) => {
+                let mut others = all(sim, Status::Up);
+                // Where anybody may send, nobody would be left.
+                if from.is_some() {
+                    others.retain(|node| senders.binary_search(node).is_err());
+                }
+                self.choose(sim, who, others)?
+            }
+        };
+        let mut pairs = BTreeSet::new();
+        for &a in &senders {
+            for &b in receivers.iter().filter(|&&b| b != a) {
+                pairs.insert((a, b));
+                if both {
+                    pairs.insert((b, a));
+                }
+            }
+        }
+        Ok(pairs)
+    }
+
+    /// Ends a cut, unless it has been healed; what another one cuts as well stays cut.
+    fn mend<M: Machine, O: Observer<M>>(&mut self, sim: &mut Sim<M, O>, number: u64) {
+        let Some(mut pairs) = self.cuts.remove(&number) else { return };
+        pairs.retain(|pair| self.cuts.values().all(|other| !other.contains(pair)));
+        sim.change_network(|network| pairs.iter().for_each(|&(a, b)| network.mend(a, b)));
     }
 
     fn plan_turn(&mut self, at: Time, (node, fault, end): (u32, usize, Time)) {
@@ -358,12 +412,4 @@ impl<'a> Schedule<'a> {
 /// All nodes of this status, ascending.
 fn all<M: Machine, O: Observer<M>>(sim: &Sim<M, O>, status: Status) -> Vec<u32> {
     (0..sim.len()).filter(|&node| sim.status(node) == status).collect()
-}
-
-fn cut(network: &mut Network, from: &[u32], to: &[u32]) {
-    for &from in from {
-        for &to in to.iter().filter(|&&to| to != from) {
-            network.cut(from, to);
-        }
-    }
 }

@@ -1,5 +1,7 @@
 //! Faults, seen from outside: what the nodes of a whole run live through.
 
+use std::collections::BTreeSet;
+
 use bellwether_proto::{Duration, Time};
 use bellwether_sim::{
     log::{Entry, Log},
@@ -164,3 +166,81 @@ fn the_starved_run_by_turns() {
 }
 
 const TURN: Duration = Duration::from_millis(2_500);
+
+const MESH: &str = "name = 'mesh'\nduration = '40s'\n[network]\nnodes = 10\n\
+                    [membership]\nkind = 'ping'\nperiod = '20ms'\ntimeout = '5ms'\n";
+
+/// Who hears whom, from one instant up to another.
+fn heard(entries: &[Entry], from: Time, to: Time) -> BTreeSet<(u64, u64)> {
+    let mut pairs = BTreeSet::new();
+    for entry in entries.iter().filter(|entry| entry.what == "deliver") {
+        // A message takes a millisecond; one sent before is stopped or not as it arrives.
+        if from <= entry.at && entry.at < to {
+            let (_, sender) = entry.detail.rsplit_once(" from n").expect("the sender");
+            let sender: String = sender.chars().take_while(char::is_ascii_digit).collect();
+            pairs.insert((sender.parse().expect("its number"), entry.node.get()));
+        }
+    }
+    pairs
+}
+
+#[test]
+fn a_cut_with_an_end_comes_and_goes() {
+    let flapping = format!(
+        "{MESH}[[fault]]\nat = '10s'\nevery = '4s'\nuntil = '20s'\nkind = 'cut'\nfrom = [1]\nto = [2]\n\
+         for = '2s'\n"
+    );
+    let (_, entries) = told(&flapping, 1);
+    for second in (0..40).step_by(2) {
+        let pairs = heard(&entries, seconds(second), seconds(second + 2));
+        let cut = [10, 14, 18].contains(&second);
+        assert_eq!(pairs.contains(&(1, 2)), !cut, "{second} s");
+        assert!(pairs.contains(&(2, 1)), "{second} s");
+    }
+}
+
+/// Two cuts of one pair hold until the later ends, healing ends both for good, and one without an end stays.
+#[test]
+fn overlapping_cuts_hold_until_the_last_has_ended() {
+    let cut = |at: u32, rest: &str| {
+        format!("[[fault]]\nat = '{at}s'\nkind = 'cut'\nfrom = [1]\nto = [2]\n{rest}\n")
+    };
+    let open = |faults: String| -> Vec<u64> {
+        let (_, entries) = told(&format!("{MESH}{faults}"), 1);
+        let open =
+            |&second: &u64| heard(&entries, seconds(second), seconds(second + 2)).contains(&(1, 2));
+        (0..40).step_by(2).filter(open).collect()
+    };
+    let all = |closed: std::ops::Range<u64>| -> Vec<u64> {
+        (0..40).step_by(2).filter(|second| !closed.contains(second)).collect()
+    };
+    assert_eq!(open(cut(10, "for = '6s'") + &cut(12, "for = '8s'")), all(10..20));
+    assert_eq!(open(cut(10, "for = '12s'") + &cut(12, "for = '4s'")), all(10..22));
+    assert_eq!(open(cut(10, "for = '6s'") + &cut(12, "")), all(10..40));
+    let heal = "[[fault]]\nat = '14s'\nkind = 'heal'\n";
+    assert_eq!(open(cut(10, "for = '6s'") + heal), all(10..14));
+}
+
+/// One node that half of the others cannot reach, or cannot talk to.
+#[test]
+fn a_node_can_be_cut_off_from_a_part_of_the_others() {
+    for (both, ways) in [("", 1), ("both = true\n", 2)] {
+        let text = format!(
+            "{MESH}[[fault]]\nat = '10s'\nkind = 'cut'\nfrom = {{ count = 1 }}\n\
+             to = {{ fraction = 0.34 }}\n{both}"
+        );
+        let mut halves = BTreeSet::new();
+        for seed in 0..5 {
+            let (_, entries) = told(&text, seed);
+            let before = heard(&entries, seconds(0), seconds(10));
+            let after = heard(&entries, seconds(11), seconds(40));
+            let lost: Vec<_> = before.difference(&after).copied().collect();
+            assert_eq!((before.len(), lost.len()), (90, 3 * ways), "{lost:?}");
+            let node = lost.iter().map(|&(from, _)| from).find(|&node| {
+                lost.iter().all(|&(from, to)| from == node || (!both.is_empty() && to == node))
+            });
+            halves.insert(node.expect("all of one node's links"));
+        }
+        assert!(halves.len() > 1, "another one in other runs");
+    }
+}

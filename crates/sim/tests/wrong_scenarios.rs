@@ -145,7 +145,7 @@ fn a_right_scenario_is_read_as_written() {
             FaultKind::Crash(Who::Leader),
             FaultKind::Partition(vec![vec![0, 1], vec![2]]),
             FaultKind::Recover { who: Who::All, state: State::Kept },
-            FaultKind::Cut { from: Some(Who::Nodes(vec![3])), to: None },
+            FaultKind::Cut { from: Some(Who::Nodes(vec![3])), to: None, both: false, length: None },
         ]
     );
     assert_eq!(scenario.faults[1].every, Some(Duration::from_secs(5)));

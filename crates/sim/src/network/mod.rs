@@ -157,6 +157,12 @@ impl Network {
         self.changed();
     }
 
+    /// Lets through again what was cut in one direction.
+    pub fn mend(&mut self, from: u32, to: u32) {
+        self.cuts.remove(&(from, to));
+        self.changed();
+    }
+
     /// Ends every partition and cut.
     pub fn heal(&mut self) {
         self.sides.clear();
@@ -267,6 +273,10 @@ impl Network {
             }
             Some(neighbours) => {
                 for &to in &neighbours[from as usize] {
+                    if !self.cuts.is_empty() && self.cuts.contains(&(from, to)) {
+                        travel.unreachable += 1;
+                        continue;
+                    }
                     self.reach_one_of_many(from, to, lost, arrivals, &mut travel);
                 }
                 self.placed.neighbours = Some(neighbours);

@@ -103,8 +103,21 @@ fn paths_go_around_the_dead_and_the_cut() {
     network.cut(4, 3);
     assert_eq!(sent(&mut network, 0, 2).0.unreachable, 1);
     assert_eq!(sent(&mut network, 2, 0).0.transmissions, 4, "the cut is one-way");
+    network.mend(4, 3);
+    assert_eq!(sent(&mut network, 0, 2).0.transmissions, 4);
+    network.cut(4, 3);
     network.heal();
     assert_eq!(sent(&mut network, 0, 2).0.transmissions, 4);
+}
+
+#[test]
+fn a_broadcast_does_not_pass_a_cut_link() {
+    let mut network = network(Placement::Ring, 6, Loss::None);
+    network.cut(0, 1);
+    let mut arrivals = Vec::new();
+    let travel = network.broadcast(0, &mut arrivals);
+    assert_eq!(travel, Travel { transmissions: 1, lost: 0, unreachable: 1 });
+    assert_eq!(arrivals, [Arrival { to: 5, after: MS }]);
 }
 
 #[test]

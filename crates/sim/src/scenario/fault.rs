@@ -207,23 +207,33 @@ fn partition<'a>(section: &mut Section<'a>, setting: &mut Setting<'a, '_>) -> Re
 fn cut<'a>(section: &mut Section<'a>, setting: &mut Setting<'a, '_>) -> Result<FaultKind> {
     let (from, to) = (section.take("from"), section.take("to"));
     let mut seen = BTreeMap::new();
-    let mut side = |field: &Field<'a>| match field.text() {
-        Ok(_) => {
+    let mut side = |field: &Field<'a>| {
+        if field.text().is_ok() {
             field.choice(&[("leader", ())])?;
-            leader(field, setting)
+            return leader(field, setting);
         }
-        Err(_) => Ok(Who::Nodes(setting.nodes.name_new(field, &mut seen)?)),
+        if let Ok(mut section) = field.clone().section() {
+            let who = who(&mut section, setting)?;
+            return section.end().map(|()| who);
+        }
+        Ok(Who::Nodes(setting.nodes.name_new(field, &mut seen)?))
     };
     let ends = (from.as_ref().map(&mut side).transpose()?, to.as_ref().map(&mut side).transpose()?);
     match (&ends, to) {
         ((None, None), _) => {
             let error = section.field().error_unquoted("does not say between whom to cut");
-            Err(error.with_allowed("from, to or both: node numbers in a list, or \"leader\""))
+            Err(error.with_allowed(
+                "from or to: node numbers in a list, \"leader\", or a choice such as { count = 1 }",
+            ))
         }
         ((Some(Who::Leader), Some(Who::Leader)), Some(to)) => {
             Err(to.error("cuts the leader off itself").with_allowed("two different sides"))
         }
-        _ => Ok(FaultKind::Cut { from: ends.0, to: ends.1 }),
+        _ => {
+            let both = section.or("both", false, Field::flag)?;
+            let length = section.take("for").map(|field| field.span()).transpose()?;
+            Ok(FaultKind::Cut { from: ends.0, to: ends.1, both, length })
+        }
     }
 }
 

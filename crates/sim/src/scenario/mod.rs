@@ -356,12 +356,16 @@ pub enum FaultKind {
     Partition(Vec<Vec<u32>>),
     /// Nothing passes between these nodes and the rest.
     Isolate(Who),
-    /// Nothing passes from the first nodes to the second; the other direction stays.
+    /// Nothing passes from the first nodes to the second.
     Cut {
         /// Senders no longer heard; `None` is everybody.
         from: Option<Who>,
-        /// Receivers that no longer hear them; `None` is everybody.
+        /// Receivers that no longer hear them, chosen from all but the senders; `None` is everybody.
         to: Option<Who>,
+        /// Whether the other direction is cut too.
+        both: bool,
+        /// For how long; `None` until healed.
+        length: Option<Duration>,
     },
     /// Ends every partition, isolation and cut.
     Heal,
