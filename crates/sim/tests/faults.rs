@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use bellwether_proto::{Duration, Time};
 use bellwether_sim::{
     log::{Entry, Log},
+    metric::Metric,
     run::{Outcome, run, run_logged},
     scenario::Scenario,
 };
@@ -243,4 +244,22 @@ fn a_node_can_be_cut_off_from_a_part_of_the_others() {
         }
         assert!(halves.len() > 1, "another one in other runs");
     }
+}
+
+/// A star without relays: a leaf cannot ping another, and suspects it unless the hub happens to help.
+#[test]
+fn on_a_star_without_routing_only_the_hub_is_heard() {
+    let text = "name = 'star'\nduration = '300s'\n[network]\nnodes = 8\nplacement = { kind = 'star' }\n\
+                routing = 'none'\n[membership]\nkind = 'medley'\n\
+                [[fault]]\nat = '60s'\nkind = 'join'\n";
+    let (outcome, entries) = told(text, 1);
+    let pairs = heard(&entries, Time::ZERO, seconds(300));
+    let through_the_hub: BTreeSet<_> = (1..9).flat_map(|leaf| [(0, leaf), (leaf, 0)]).collect();
+    assert_eq!(pairs, through_the_hub, "the joiner included");
+    let of = |metric| outcome.value(metric).unwrap_or(f64::NAN);
+    assert!(of(Metric::Undeliverable) > 0.0);
+    assert!(of(Metric::FalseSuspicions) > 0.0);
+    let (relayed, entries) = told(&text.replace("'none'", "'hops'"), 1);
+    assert_eq!(heard(&entries, Time::ZERO, seconds(300)).len(), 9 * 8);
+    assert_eq!(relayed.value(Metric::FalseSuspicions), Some(0.0));
 }

@@ -463,7 +463,7 @@ impl Network {
 
     fn find_paths(&self, source: u32) -> Row {
         let nodes = self.up.len();
-        let relays = |node: u32| self.up[node as usize];
+        let relays = |node: u32| self.routing != Routing::None && self.up[node as usize];
         let open = |at: u32| {
             let near = self.placed.neighbours.iter().flat_map(move |all| &all[at as usize]);
             let works =
@@ -471,7 +471,7 @@ impl Network {
             near.copied().filter(works)
         };
         match self.routing {
-            Routing::Hops => {
+            Routing::Hops | Routing::None => {
                 Row::fewest(source, nodes, relays, |at, visit| open(at).for_each(visit))
             }
             Routing::Length => Row::shortest(source, nodes, relays, |at, visit| {

@@ -78,6 +78,9 @@ pub fn place(placement: &Placement, nodes: u32, rng: &mut Rng) -> Result<Placed,
         Placement::Ring => {
             placed.neighbours = Some(link(count, (0..nodes).map(|i| (i, (i + 1) % nodes))));
         }
+        Placement::Star => {
+            placed.neighbours = Some(link(count, (1..nodes).map(|leaf| (0, leaf))));
+        }
         Placement::Edges(edges) => {
             placed.neighbours = Some(link(count, edges.iter().copied()));
         }
@@ -173,7 +176,7 @@ pub(crate) fn displace(
 /// The field that nobody leaves, and the radio range, where nodes have positions.
 fn field(placement: &Placement) -> Option<(Field, f64)> {
     match placement {
-        Placement::Mesh | Placement::Ring | Placement::Edges(_) => None,
+        Placement::Mesh | Placement::Ring | Placement::Star | Placement::Edges(_) => None,
         Placement::Grid { side, range } | Placement::Random { side, range, .. } => {
             Some(([(0.0, *side); 2], *range))
         }

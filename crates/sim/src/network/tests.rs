@@ -4,9 +4,12 @@ use super::*;
 use crate::scenario::{LinkLoss, NodeLoss, Placement};
 
 fn network(placement: Placement, nodes: u32, loss: Loss) -> Network {
+    routed(placement, nodes, loss, Routing::Hops)
+}
+
+fn routed(placement: Placement, nodes: u32, loss: Loss, routing: Routing) -> Network {
     let delay = Delay { law: DelayLaw::Fixed(MS), per: Per::Hop };
     let start_spread = Duration::ZERO;
-    let routing = Routing::Hops;
     let described = scenario::Network { nodes, start_spread, placement, delay, loss, routing };
     let placed = place(&described.placement, nodes, &mut Seed::new(1).rng()).unwrap();
     let mut network = Network::new(&described, placed, nodes, Seed::new(2).rng());
@@ -118,6 +121,29 @@ fn a_broadcast_does_not_pass_a_cut_link() {
     let travel = network.broadcast(0, &mut arrivals);
     assert_eq!(travel, Travel { transmissions: 1, lost: 0, unreachable: 1 });
     assert_eq!(arrivals, [Arrival { to: 5, after: MS }]);
+}
+
+#[test]
+fn without_routing_a_message_reaches_the_neighbours_and_nobody_else() {
+    let mut network = routed(Placement::Star, 6, Loss::None, Routing::None);
+    let (direct, nowhere) = (
+        Travel { transmissions: 1, ..Travel::default() },
+        Travel { unreachable: 1, ..Travel::default() },
+    );
+    for (from, to) in (0..6).flat_map(|from| (0..6).map(move |to| (from, to))) {
+        if from != to {
+            let expected = if from == 0 || to == 0 { direct } else { nowhere };
+            assert_eq!(sent(&mut network, from, to).0, expected, "{from} to {to}");
+        }
+    }
+    let mut arrivals = Vec::new();
+    let travel = network.multicast(2, &mut arrivals);
+    assert_eq!(travel, Travel { transmissions: 1, lost: 0, unreachable: 4 });
+    assert_eq!(arrivals, [Arrival { to: 0, after: MS }]);
+    assert_eq!(network.path_lengths(2), [Some(1.0), None, Some(0.0), None, None, None]);
+    let mut relayed = self::network(Placement::Star, 6, Loss::None);
+    assert_eq!(sent(&mut relayed, 1, 2).0.transmissions, 2);
+    assert_eq!(relayed.neighbours(0), Some([1, 2, 3, 4, 5].as_slice()));
 }
 
 #[test]

@@ -149,7 +149,7 @@ fn buffer(section: &mut Section<'_>) -> Result<u32> {
 
 fn join<'a>(section: &mut Section<'a>, setting: &mut Setting<'a, '_>) -> Result<FaultKind> {
     let fixed = match setting.network.placement {
-        Placement::Mesh | Placement::Ring | Placement::Random { .. } => None,
+        Placement::Mesh | Placement::Ring | Placement::Star | Placement::Random { .. } => None,
         Placement::Edges(_) => Some("edges"),
         Placement::Grid { .. } => Some("grid"),
         Placement::Cluster { .. } => Some("cluster"),
@@ -158,7 +158,7 @@ fn join<'a>(section: &mut Section<'a>, setting: &mut Setting<'a, '_>) -> Result<
         let error = section.require("kind", "\"join\"")?;
         let error =
             error.error(format!("has no place for a newcomer in a placement of kind {kind}"));
-        return Err(error.with_allowed("join with a placement of kind mesh, ring or random"));
+        return Err(error.with_allowed("join with a placement of kind mesh, ring, star or random"));
     }
     Ok(FaultKind::Join { count: section.or("count", 1, |field| field.integer(1..=MOST_NODES))? })
 }

@@ -133,6 +133,8 @@ pub enum Placement {
     Mesh,
     /// Each node hears its two neighbours.
     Ring,
+    /// Everybody hears node 0, and node 0 everybody; nobody else hears each other.
+    Star,
     /// Exactly these undirected links.
     Edges(Vec<(u32, u32)>),
     /// Evenly on a square of `side`, as many rows as columns; in range are those within `range`.
@@ -279,6 +281,8 @@ pub enum Routing {
     Hops,
     /// Least sum of link lengths.
     Length,
+    /// None: nobody passes anything on, and only neighbours reach each other.
+    None,
 }
 
 /// Something that goes wrong, or is put right again.

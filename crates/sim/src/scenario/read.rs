@@ -203,10 +203,14 @@ fn network<'a>(
         None => Loss::None,
     };
     let routing = section.or("routing", Routing::Hops, |field| {
-        match field.choice(&[("hops", Routing::Hops), ("length", Routing::Length)])? {
-            Routing::Length if !placement.has_positions() => Err(field
-                .error("needs nodes with positions")
-                .with_allowed("\"hops\", or a placement of kind grid, random or cluster")),
+        let choices =
+            [("hops", Routing::Hops), ("length", Routing::Length), ("none", Routing::None)];
+        match field.choice(&choices)? {
+            Routing::Length if !placement.has_positions() => {
+                Err(field.error("needs nodes with positions").with_allowed(
+                    "\"hops\" or \"none\", or a placement of kind grid, random or cluster",
+                ))
+            }
             routing => Ok(routing),
         }
     })?;
@@ -215,9 +219,10 @@ fn network<'a>(
 }
 
 fn placement<'a>(mut section: Section<'a>, nodes: &mut Nodes<'a>) -> Result<Placement> {
-    let kinds: [(_, Reader<'a, Nodes<'a>, _>); 6] = [
+    let kinds: [(_, Reader<'a, Nodes<'a>, _>); 7] = [
         ("mesh", |_, _| Ok(Placement::Mesh)),
         ("ring", |_, _| Ok(Placement::Ring)),
+        ("star", |_, _| Ok(Placement::Star)),
         ("edges", |section, nodes| {
             let list = section.require("edges", "[[0, 1], [1, 2]]")?;
             Ok(Placement::Edges(edges(&list, nodes)?))
