@@ -7,8 +7,8 @@ use std::fs;
 
 use bellwether_proto::{Duration, election::announce::Suppression};
 use bellwether_sim::scenario::{
-    DelayLaw, FaultKind, Loss, Network, Place, Placement, Protocol, Routing, Scenario, State,
-    Until, Who,
+    DelayLaw, Distances, FaultKind, Loss, MoveLaw, Network, Place, Placement, Protocol, Routing,
+    Scenario, State, Until, Who,
 };
 use proptest::prelude::*;
 
@@ -43,6 +43,25 @@ state = "kept"
 at = "40s"
 kind = "cut"
 from = [3]
+[[fault]]
+at = "45s"
+kind = "cut"
+from = { count = 1 }
+to = { fraction = 0.5 }
+both = true
+for = "2s"
+[[fault]]
+at = "50s"
+kind = "starve"
+nodes = [1, 4]
+blocked = "2s"
+running = "100ms"
+for = "5s"
+[[fault]]
+at = "55s"
+kind = "crash"
+count = 2
+keep = "connected"
 "#;
 
 fn parse(text: &str, sets: &[&str]) -> Result<Scenario, String> {
@@ -146,6 +165,20 @@ fn a_right_scenario_is_read_as_written() {
             FaultKind::Partition(vec![vec![0, 1], vec![2]]),
             FaultKind::Recover { who: Who::All, state: State::Kept },
             FaultKind::Cut { from: Some(Who::Nodes(vec![3])), to: None, both: false, length: None },
+            FaultKind::Cut {
+                from: Some(Who::Count(1)),
+                to: Some(Who::Fraction(0.5)),
+                both: true,
+                length: Some(Duration::from_secs(2))
+            },
+            FaultKind::Starve {
+                who: Who::Nodes(vec![1, 4]),
+                blocked: Duration::from_secs(2),
+                running: Duration::from_millis(100),
+                length: Duration::from_secs(5),
+                buffer: 166
+            },
+            FaultKind::Crash(Who::LeavingConnected(Box::new(Who::Count(2)))),
         ]
     );
     assert_eq!(scenario.faults[1].every, Some(Duration::from_secs(5)));
@@ -167,6 +200,18 @@ fn what_is_left_out_has_its_default() {
         panic!("not clustered");
     };
     assert_eq!(clusters.len(), 5);
+    let sets = [
+        "network.nodes=9",
+        "network.placement={ kind = 'grid', side = 4.0, range = 4.0 }",
+        "fault=[{ at = '0s', kind = 'move', all = true, distance = 3 }]",
+    ];
+    let moved = FaultKind::Move {
+        who: Who::All,
+        distance: 3.0,
+        law: MoveLaw::Polar,
+        distances: Distances::Fresh,
+    };
+    assert_eq!(parse(text, &sets).unwrap().faults[0].kind, moved);
 }
 
 #[test]
