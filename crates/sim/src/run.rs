@@ -212,7 +212,8 @@ fn run_membership(
     config: medley::Config,
 ) -> Result<Outcome, Disconnected> {
     // Paths as they are when everybody is up; those that join later are known, but not yet listed.
-    let (mut network, nodes) = world(scenario, Seed::new(seed))?;
+    let (world, nodes) = world(scenario, Seed::new(seed))?;
+    let mut network = world.clone();
     (0..nodes).for_each(|node| network.set_up(node, true));
     let book = Rc::new(RefCell::new(network));
     let members = scenario.network.nodes;
@@ -222,7 +223,7 @@ fn run_membership(
         Medley::new(me, config, seed, durable, contacts)
     });
     let survey = Box::new(move |placed: &Placed| readings(&mut book.borrow_mut(), placed));
-    let sim = simulate(scenario, seed, build, survey, (Detecting::default(), log))?;
+    let sim = play(scenario, seed, world, build, survey, (Detecting::default(), log))?;
     let detection = &sim.observer().0.0;
     let live = (0..sim.len()).filter(|&node| sim.machine(node).is_some()).count() as u32;
     let found = detection.detected(live);
@@ -262,9 +263,21 @@ fn simulate<M: Machine, O: Observer<M> + Favourite>(
     survey: Survey<M>,
     observer: O,
 ) -> Result<Sim<M, O>, Disconnected> {
+    let (network, _) = world(scenario, Seed::new(seed))?;
+    play(scenario, seed, network, build, survey, observer)
+}
+
+/// Lets a world run to the end of its scenario.
+fn play<M: Machine, O: Observer<M> + Favourite>(
+    scenario: &Scenario,
+    seed: u64,
+    network: Network,
+    build: Builder<M>,
+    survey: Survey<M>,
+    observer: O,
+) -> Result<Sim<M, O>, Disconnected> {
     let seed = Seed::new(seed);
-    let (network, nodes) = world(scenario, seed)?;
-    let mut sim = Sim::new(network, nodes, seed, build, observer);
+    let mut sim = Sim::new(network, scenario.capacity(), seed, build, observer);
     schedule::play(&mut sim, scenario, seed, survey)?;
     Ok(sim)
 }

@@ -10,7 +10,11 @@
 mod placement;
 mod route;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    cell::{OnceCell, RefCell},
+    collections::{BTreeMap, BTreeSet},
+    rc::Rc,
+};
 
 use bellwether_proto::{Duration, Rng};
 
@@ -18,7 +22,7 @@ pub(crate) use self::placement::{ATTEMPTS, displace, parts};
 pub use self::placement::{Disconnected, Placed, place};
 use self::{
     placement::distance,
-    route::{Routes, Row},
+    route::{Links, Routes, Row, Search},
 };
 use crate::scenario::{self, Delay, DelayLaw, Loss, Per, Routing};
 
@@ -70,7 +74,10 @@ pub struct Network {
     /// The delay of every message, where everybody hears everybody and nothing is ever lost: most large
     /// runs, and nothing to draw.
     plain: Option<Duration>,
+    /// Made when paths are first asked for.
+    links: OnceCell<Links>,
     routes: Routes,
+    search: RefCell<Search>,
     path: Vec<u32>,
 }
 
@@ -116,7 +123,9 @@ impl Network {
             cuts: BTreeSet::new(),
             trouble: Trouble::default(),
             plain: None,
+            links: OnceCell::new(),
             routes: Routes::default(),
+            search: RefCell::default(),
             path: Vec::new(),
         };
         network.set_trouble(Trouble::default());
@@ -136,8 +145,12 @@ impl Network {
 
     /// Says whether a node is up: those that are down relay nothing.
     pub fn set_up(&mut self, node: u32, up: bool) {
-        self.up[node as usize] = up;
-        self.changed();
+        let before = std::mem::replace(&mut self.up[node as usize], up);
+        match (before, up) {
+            (true, false) => self.routes.clear_through(node),
+            (false, true) => self.routes.clear(),
+            (true, true) | (false, false) => {}
+        }
     }
 
     /// Whether a node is up and staying.
@@ -148,26 +161,26 @@ impl Network {
     /// Stops everything between nodes of different sides. One entry per node.
     pub fn partition(&mut self, sides: Vec<u32>) {
         self.sides = sides;
-        self.changed();
+        self.routes.clear();
     }
 
     /// Stops everything in one direction.
     pub fn cut(&mut self, from: u32, to: u32) {
         self.cuts.insert((from, to));
-        self.changed();
+        self.routes.clear();
     }
 
     /// Lets through again what was cut in one direction.
     pub fn mend(&mut self, from: u32, to: u32) {
         self.cuts.remove(&(from, to));
-        self.changed();
+        self.routes.clear();
     }
 
     /// Ends every partition and cut.
     pub fn heal(&mut self) {
         self.sides.clear();
         self.cuts.clear();
-        self.changed();
+        self.routes.clear();
     }
 
     /// Puts all links into this trouble, instead of what they were in.
@@ -181,9 +194,10 @@ impl Network {
         };
     }
 
-    /// Forgets what was derived from the links: they are no longer the same.
+    /// Forgets what was derived from the placement: it is no longer the same.
     pub fn changed(&mut self) {
-        self.routes.clear();
+        self.links.take();
+        self.routes.clear_whole();
     }
 
     /// Whether a message that is about to arrive may.
@@ -233,31 +247,42 @@ impl Network {
         lost: bool,
         arrivals: &mut Vec<Arrival>,
     ) -> Travel {
-        let mut path = std::mem::take(&mut self.path);
-        let reachable = self.row(from).path(from, to, &mut path);
+        let row = Rc::clone(self.row(from));
         let mut travel = Travel::default();
         let mut after = Duration::ZERO;
-        if !reachable {
-            travel.unreachable = 1;
-        } else {
-            for hop in path.windows(2) {
-                travel.transmissions += 1;
-                if lost || self.hop_loses(hop[0], hop[1]) {
-                    travel.lost = 1;
-                    break;
-                }
-                if self.delay.per == Per::Hop {
-                    after += self.draw_delay();
-                }
+        let mut hop_through = |network: &mut Self, a, b| {
+            travel.transmissions += 1;
+            if lost || network.hop_loses(a, b) {
+                travel.lost = 1;
+            } else if network.delay.per == Per::Hop {
+                after += network.draw_delay();
             }
-            if travel.lost == 0 {
-                if self.delay.per == Per::Path {
-                    after = self.draw_delay();
+            travel.lost == 0
+        };
+        if row.parent(to).is_none() {
+            return Travel { unreachable: 1, ..travel };
+        }
+        match self.loss {
+            // Only here does it matter which hop is which, and the row knows the way back alone.
+            LossTable::PerNode(..) | LossTable::PerLink(..) => {
+                let mut path = std::mem::take(&mut self.path);
+                row.path(from, to, &mut path);
+                let _ = path.windows(2).all(|hop| hop_through(self, hop[0], hop[1]));
+                self.path = path;
+            }
+            LossTable::None | LossTable::Independent(_) | LossTable::Correlated(_) => {
+                let mut at = to;
+                while at != from && hop_through(self, from, to) {
+                    at = row.parent(at).unwrap_or(from);
                 }
-                self.arrive(Arrival { to, after }, arrivals);
             }
         }
-        self.path = path;
+        if travel.lost == 0 {
+            if self.delay.per == Per::Path {
+                after = self.draw_delay();
+            }
+            self.arrive(Arrival { to, after }, arrivals);
+        }
         travel
     }
 
@@ -293,10 +318,10 @@ impl Network {
         }
         let lost = self.lost_to_all();
         let mut travel = Travel::default();
-        let row = self.row(from).clone();
+        let (row, order) = (Rc::clone(self.row(from)), self.order(from));
         let mut reached = vec![None; self.up.len()];
         reached[from as usize] = Some(Duration::ZERO);
-        for &to in &row.order()[1..] {
+        for &to in &order[1..] {
             let parent = row.parent(to).unwrap_or(from);
             let Some(so_far) = reached[parent as usize] else {
                 travel.lost += 1;
@@ -314,7 +339,7 @@ impl Network {
             reached[to as usize] = Some(after);
             self.arrive(Arrival { to, after }, arrivals);
         }
-        travel.unreachable = (self.up.len() - row.order().len()) as u32;
+        travel.unreachable = (self.up.len() - order.len()) as u32;
         travel
     }
 
@@ -333,17 +358,17 @@ impl Network {
             return lengths;
         }
         let row = self.find_paths(from);
-        for &to in row.order() {
+        let mut search = self.search.borrow_mut();
+        if self.routing == Routing::Length || self.placed.positions.is_empty() {
+            let known = |&length: &f64| (length < f64::INFINITY).then_some(length);
+            return search.lengths().iter().map(known).collect();
+        }
+        let place = |node: u32| self.placed.positions[node as usize];
+        for &to in search.order() {
             // Every node comes after its parent, and the source is its own.
             let parent = row.parent(to).unwrap_or(from);
             let so_far = lengths[parent as usize].unwrap_or(0.0);
-            let positions = &self.placed.positions;
-            let link = match positions.is_empty() {
-                _ if to == from => 0.0,
-                true => 1.0,
-                false => distance(positions[parent as usize], positions[to as usize]),
-            };
-            lengths[to as usize] = Some(so_far + link);
+            lengths[to as usize] = Some(so_far + distance(place(parent), place(to)));
         }
         lengths
     }
@@ -453,32 +478,57 @@ impl Network {
     }
 
     /// The paths from `source`, kept until something changes.
-    fn row(&mut self, source: u32) -> &Row {
+    #[inline]
+    fn row(&mut self, source: u32) -> &Rc<Row> {
         if self.routes.get(source).is_none() {
-            let row = self.find_paths(source);
+            let whole = self.routes.whole(source).filter(|row| {
+                let broken = |relay: u32| relay != source && !self.up[relay as usize];
+                self.nothing_cut() && !row.any_parent(broken)
+            });
+            let row = whole.unwrap_or_else(|| self.find_paths(source));
             self.routes.keep(source, self.up.len(), row);
         }
         self.routes.get(source).expect("it was there or has just been kept")
     }
 
-    fn find_paths(&self, source: u32) -> Row {
-        let nodes = self.up.len();
-        let relays = |node: u32| self.routing != Routing::None && self.up[node as usize];
-        let open = |at: u32| {
-            let near = self.placed.neighbours.iter().flat_map(move |all| &all[at as usize]);
-            let works =
-                move |next: &u32| self.same_side(at, *next) && !self.cuts.contains(&(at, *next));
-            near.copied().filter(works)
-        };
-        match self.routing {
-            Routing::Hops | Routing::None => {
-                Row::fewest(source, nodes, relays, |at, visit| open(at).for_each(visit))
-            }
-            Routing::Length => Row::shortest(source, nodes, relays, |at, visit| {
-                let place = |node: u32| self.placed.positions[node as usize];
-                open(at).for_each(|next| visit(next, distance(place(at), place(next))));
-            }),
+    /// Whom `source` reaches, every node after the one before it on its path.
+    fn order(&mut self, source: u32) -> Rc<[u32]> {
+        if let Some(order) = self.routes.order(source) {
+            return order;
         }
+        self.find_paths(source);
+        let order = Rc::from(self.search.get_mut().order());
+        self.routes.keep_order(source, &order);
+        order
+    }
+
+    fn nothing_cut(&self) -> bool {
+        self.sides.is_empty() && self.cuts.is_empty()
+    }
+
+    /// The present paths, found anew.
+    fn find_paths(&self, source: u32) -> Rc<Row> {
+        let links = self.links.get_or_init(|| {
+            let neighbours = self.placed.neighbours.as_deref().unwrap_or_default();
+            match self.placed.positions.as_slice() {
+                [] => Links::new(neighbours, |_, _| 1.0),
+                places => {
+                    Links::new(neighbours, |a, b| distance(places[a as usize], places[b as usize]))
+                }
+            }
+        });
+        let relays = |node: u32| self.routing != Routing::None && self.up[node as usize];
+        let whole = self.nothing_cut();
+        let works = |a, b| whole || (self.same_side(a, b) && !self.cuts.contains(&(a, b)));
+        let mut search = self.search.borrow_mut();
+        let row = Rc::new(match self.routing {
+            Routing::Hops | Routing::None => search.fewest(links, source, relays, works),
+            Routing::Length => search.shortest(links, source, relays, works),
+        });
+        if whole && !self.up.contains(&false) {
+            self.routes.keep_whole(source, self.up.len(), &row);
+        }
+        row
     }
 }
 

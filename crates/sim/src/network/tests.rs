@@ -199,3 +199,29 @@ fn trouble_duplicates_and_holds_back() {
     }
     assert!(latest > MS * 5, "something was held back for long");
 }
+
+/// What is kept over crashes, returns and partitions is what would be found anew.
+#[test]
+fn kept_paths_are_the_present_ones() {
+    for routing in [Routing::Hops, Routing::Length] {
+        let field = Placement::Random { side: 15.0, range: 4.0, robust: true };
+        let mut kept = network(field, 49, Loss::None);
+        kept.routing = routing;
+        let mut rng = Seed::new(7).rng();
+        for step in 0..40 {
+            match step % 10 {
+                8 => kept.partition((0..49).map(|node| node % 2).collect()),
+                9 => kept.heal(),
+                _ => {
+                    let node = rng.below(49) as u32;
+                    kept.set_up(node, !kept.is_up(node));
+                }
+            }
+            let mut anew = kept.clone();
+            anew.changed();
+            for (from, to) in (0..49).flat_map(|from| (0..49).map(move |to| (from, to))) {
+                assert_eq!(kept.via(from, to), anew.via(from, to), "{from} to {to}, step {step}");
+            }
+        }
+    }
+}
