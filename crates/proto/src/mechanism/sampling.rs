@@ -1,10 +1,11 @@
 //! Weighted choice among the positions of a list, with and without replacement.
 //!
-//! A binary indexed tree over whole-number weights: one draw, one change of weight and one lookup take
-//! `O(log n)` steps in one flat array, and building takes `O(n)`. An alias table would draw in `O(1)`
-//! but cannot change: members come and go, a bag loses an instance with every draw, and both would
-//! mean a rebuild or a second array of what remains. At the sizes a full member list allows, the dozen
-//! steps cost less than one cache miss of that second array.
+//! Positions are summed up in blocks of [`BLOCK`], and the sums form a binary indexed tree: a draw finds its
+//! block in a few steps of a small array and its position by adding up the weights of that block. The
+//! weights themselves are the caller's: computed when needed, as probabilities are from distances, or
+//! kept, as a [`Bag`] keeps its instances. A tree over all positions would take eight bytes for each and a
+//! cache miss for each of its levels; an alias table would draw in `O(1)` but cannot change, and members
+//! come and go.
 //!
 //! Weights are integers because sums of floats drift under repeated change, and a drifted tree draws
 //! from the dead. [`instances`] and [`share`] turn probabilities into them.
@@ -13,51 +14,46 @@ use alloc::vec::Vec;
 
 use crate::rng::Rng;
 
-/// A number of instances or a share: four bytes suffice for the one, the other wants eight.
-pub trait Weight: Copy + Default + Eq + Into<u64> + TryFrom<u64> {}
-
-impl Weight for u32 {}
-impl Weight for u64 {}
-
-/// Weights of positions `0..len`, of which one can be drawn. The total must fit the type.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Weighted<W> {
-    /// Position `i` holds the sum of the `lowest_bit(i + 1)` weights up to `i`.
-    tree: Vec<W>,
+/// The sums of the weights of positions `0..len`, of which one can be drawn.
+///
+/// Every method that takes `weight` wants the weights these are the sums of.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Weighted {
+    /// Entry `i` holds the sum of the `lowest_bit(i + 1)` blocks up to block `i`.
+    tree: Vec<u64>,
+    len: usize,
     total: u64,
 }
 
-impl<W: Weight> Weighted<W> {
+impl Weighted {
     /// No positions.
     pub const fn new() -> Self {
-        Self { tree: Vec::new(), total: 0 }
+        Self { tree: Vec::new(), len: 0, total: 0 }
     }
 
-    /// Replaces all weights, without allocating if there was room for as many before.
-    ///
-    /// # Panics
-    ///
-    /// If the total does not fit `W`.
-    pub fn fill(&mut self, weights: impl IntoIterator<Item = W>) {
+    /// Sums up anew, without allocating if there were as many positions before.
+    pub fn fill(&mut self, len: usize, weight: impl Fn(usize) -> u64) {
+        self.len = len;
         self.tree.clear();
-        self.tree.extend(weights);
-        self.total = self.tree.iter().map(|&weight| weight.into()).sum();
+        let sum = |first: usize| (first..len.min(first + BLOCK)).map(&weight).sum::<u64>();
+        self.tree.extend((0..len).step_by(BLOCK).map(sum));
+        self.total = self.tree.iter().sum();
         for at in 0..self.tree.len() {
             let parent = at | (at + 1);
             if parent < self.tree.len() {
-                self.tree[parent] = narrow(self.tree[parent].into() + self.tree[at].into());
+                self.tree[parent] += self.tree[at];
             }
         }
     }
 
     /// How many positions there are.
     pub fn len(&self) -> usize {
-        self.tree.len()
+        self.len
     }
 
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
-        self.tree.is_empty()
+        self.len == 0
     }
 
     /// The sum of all weights.
@@ -65,43 +61,19 @@ impl<W: Weight> Weighted<W> {
         self.total
     }
 
-    /// The weight of `at`.
-    pub fn get(&self, at: usize) -> u64 {
-        let mut weight = self.tree[at].into();
-        let base = (at + 1) & at;
-        let mut child = at;
-        while child > base {
-            weight -= self.tree[child - 1].into();
-            child &= child - 1;
-        }
-        weight
-    }
-
-    /// Changes the weight of `at`.
-    ///
-    /// # Panics
-    ///
-    /// If the total then does not fit `W`.
-    pub fn set(&mut self, at: usize, weight: u64) {
-        let old = self.get(at);
-        self.total = self.total - old + weight;
-        let mut node = at;
+    /// The weight of `at` was `old` and is `new` now.
+    pub fn change(&mut self, at: usize, old: u64, new: u64) {
+        self.total = self.total - old + new;
+        let mut node = at / BLOCK;
         while node < self.tree.len() {
-            self.tree[node] = narrow(self.tree[node].into() - old + weight);
+            self.tree[node] = self.tree[node] - old + new;
             node |= node + 1;
         }
     }
 
     /// A position with probability proportional to its weight; `None` if all are zero.
-    pub fn draw(&self, rng: &mut Rng) -> Option<usize> {
-        (self.total > 0).then(|| self.locate(rng.below(self.total)))
-    }
-
-    /// The same, taking one instance out: a draw without replacement.
-    pub fn take(&mut self, rng: &mut Rng) -> Option<usize> {
-        let at = self.draw(rng)?;
-        self.set(at, self.get(at) - 1);
-        Some(at)
+    pub fn draw(&self, rng: &mut Rng, weight: impl Fn(usize) -> u64) -> Option<usize> {
+        (self.total > 0).then(|| self.locate(rng.below(self.total), weight))
     }
 
     /// Up to `count` distinct positions, each drawn with probability proportional to its weight among
@@ -111,71 +83,170 @@ impl<W: Weight> Weighted<W> {
         count: usize,
         except: Option<usize>,
         rng: &mut Rng,
+        weight: impl Fn(usize) -> u64,
         mut each: impl FnMut(usize),
     ) {
         let mut aside = [(0, 0); MOST_DISTINCT + 1];
         let mut taken = 0;
-        let mut set_aside = |tree: &mut Self, at| {
-            aside[taken] = (at, tree.get(at));
-            taken += 1;
-            tree.set(at, 0);
-        };
         if let Some(at) = except {
-            set_aside(self, at);
+            aside[0] = (at, weight(at));
+            taken = 1;
+            self.change(at, aside[0].1, 0);
         }
         for _ in 0..count.min(MOST_DISTINCT) {
-            let Some(at) = self.draw(rng) else { break };
-            set_aside(self, at);
+            let gone = &aside[..taken];
+            let left = |at| if gone.iter().any(|&(other, _)| other == at) { 0 } else { weight(at) };
+            let Some(at) = self.draw(rng, left) else { break };
+            aside[taken] = (at, weight(at));
+            self.change(at, aside[taken].1, 0);
+            taken += 1;
             each(at);
         }
         for &(at, weight) in &aside[..taken] {
-            self.set(at, weight);
+            self.change(at, 0, weight);
         }
-    }
-
-    /// Makes room for a new position of weight zero before `at`. `O(n)`.
-    pub fn insert(&mut self, at: usize) {
-        self.change(|weights| weights.insert(at, W::default()));
-    }
-
-    /// Removes the position `at` and its weight. `O(n)`.
-    pub fn remove(&mut self, at: usize) {
-        self.change(|weights| {
-            weights.remove(at);
-        });
-    }
-
-    fn change(&mut self, edit: impl FnOnce(&mut Vec<W>)) {
-        let mut weights: Vec<W> = (0..self.len()).map(|at| narrow(self.get(at))).collect();
-        edit(&mut weights);
-        self.fill(weights);
     }
 
     /// The first position at which the sum of weights exceeds `rank`, which is below the total.
-    fn locate(&self, mut rank: u64) -> usize {
-        let mut at = 0;
+    fn locate(&self, mut rank: u64, weight: impl Fn(usize) -> u64) -> usize {
+        let mut block = 0;
         let mut step = (self.tree.len() + 1).next_power_of_two() / 2;
         while step > 0 {
-            if let Some(&sum) = self.tree.get(at + step - 1)
-                && sum.into() <= rank
+            if let Some(&sum) = self.tree.get(block + step - 1)
+                && sum <= rank
             {
-                rank -= sum.into();
-                at += step;
+                rank -= sum;
+                block += step;
             }
             step /= 2;
         }
-        at
+        let first = block * BLOCK;
+        for at in first..self.len.min(first + BLOCK) {
+            match rank.checked_sub(weight(at)) {
+                Some(left) => rank = left,
+                None => return at,
+            }
+        }
+        unreachable!("the weights of block {block} are not those it was summed up from")
     }
 }
 
-impl<W: Weight> Default for Weighted<W> {
-    fn default() -> Self {
-        Self::new()
+/// How often each position is in a bag that is drawn from without replacement.
+///
+/// Two bytes a position: the few that are in it more often are kept apart.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Bag {
+    /// [`MANY`] for those in `many`.
+    few: Vec<u16>,
+    /// By position.
+    many: Vec<(usize, u32)>,
+    sums: Weighted,
+}
+
+impl Bag {
+    /// No positions.
+    pub const fn new() -> Self {
+        Self { few: Vec::new(), many: Vec::new(), sums: Weighted::new() }
+    }
+
+    /// Replaces all instances, without allocating if there was room for as many before.
+    pub fn fill(&mut self, instances: impl IntoIterator<Item = u32>) {
+        self.few.clear();
+        self.many.clear();
+        for (at, count) in instances.into_iter().enumerate() {
+            self.few.push(few(count));
+            if few(count) == MANY {
+                self.many.push((at, count));
+            }
+        }
+        self.sum_up();
+    }
+
+    /// How many positions there are.
+    pub fn len(&self) -> usize {
+        self.few.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.few.is_empty()
+    }
+
+    /// How many instances there are in all.
+    pub fn total(&self) -> u64 {
+        self.sums.total()
+    }
+
+    /// How often `at` is in it.
+    pub fn get(&self, at: usize) -> u32 {
+        count(&self.few, &self.many, at)
+    }
+
+    /// Puts `at` in it this often.
+    pub fn set(&mut self, at: usize, instances: u32) {
+        self.sums.change(at, self.get(at).into(), instances.into());
+        match self.many.binary_search_by_key(&at, |&(at, _)| at) {
+            Ok(found) if few(instances) == MANY => self.many[found].1 = instances,
+            Ok(found) => drop(self.many.remove(found)),
+            Err(place) if few(instances) == MANY => self.many.insert(place, (at, instances)),
+            Err(_) => {}
+        }
+        self.few[at] = few(instances);
+    }
+
+    /// Takes one instance out, each as likely as the others; `None` if there is none.
+    pub fn take(&mut self, rng: &mut Rng) -> Option<usize> {
+        let at = self.sums.draw(rng, |at| count(&self.few, &self.many, at).into())?;
+        self.set(at, self.get(at) - 1);
+        Some(at)
+    }
+
+    /// Makes room for a new position without instances before `at`. `O(n)`.
+    pub fn insert(&mut self, at: usize) {
+        self.few.insert(at, 0);
+        self.many.iter_mut().filter(|(other, _)| *other >= at).for_each(|(other, _)| *other += 1);
+        self.sum_up();
+    }
+
+    /// Removes the position `at` and its instances. `O(n)`.
+    pub fn remove(&mut self, at: usize) {
+        self.set(at, 0);
+        self.few.remove(at);
+        self.many.iter_mut().filter(|(other, _)| *other > at).for_each(|(other, _)| *other -= 1);
+        self.sum_up();
+    }
+
+    fn sum_up(&mut self) {
+        self.sums.fill(self.few.len(), |at| count(&self.few, &self.many, at).into());
     }
 }
 
-fn narrow<W: Weight>(weight: u64) -> W {
-    W::try_from(weight).ok().expect("the caller keeps the total within the type")
+#[inline]
+fn count(few: &[u16], many: &[(usize, u32)], at: usize) -> u32 {
+    if few[at] != MANY {
+        return few[at].into();
+    }
+    let found = many.binary_search_by_key(&at, |&(at, _)| at);
+    found.map_or(MANY.into(), |found| many[found].1)
+}
+
+fn few(count: u32) -> u16 {
+    u16::try_from(count).unwrap_or(MANY)
+}
+
+/// One of the positions `0..len` for which `holds`, each as likely as the others; `None` if there is none.
+///
+/// Guesses first: where it holds for many, one is right soon, and only otherwise are all looked through.
+pub fn one_of(len: usize, rng: &mut Rng, holds: impl Fn(usize) -> bool) -> Option<usize> {
+    for _ in 0..GUESSES.min(len / 8) {
+        let at = rng.below(len as u64) as usize;
+        if holds(at) {
+            return Some(at);
+        }
+    }
+    let candidates = || (0..len).filter(|&at| holds(at));
+    let nth = rng.below(candidates().count() as u64);
+    candidates().nth(nth as usize)
 }
 
 /// How much probability one instance in a bag stands for, so that the bag holds every position as
@@ -212,6 +283,12 @@ pub fn share(p: f64, largest: f64) -> u64 {
     if p > 0.0 { ((p / largest).min(1.0) * FULL_SHARE).max(1.0) as u64 } else { 0 }
 }
 
+/// How many positions are summed up together: with counts of two bytes, two cache lines.
+pub const BLOCK: usize = 64;
+/// Marks a count that does not fit two bytes.
+const MANY: u16 = u16::MAX;
+/// Guesses at most, and one for every eighth position: fewer than looking would cost. Arbitrary.
+const GUESSES: usize = 64;
 /// How many distinct positions can be drawn at once. Arbitrary, but small enough for the stack.
 pub const MOST_DISTINCT: usize = 16;
 /// A bag of this many instances outlives any run; a larger one need not be exact.
@@ -237,10 +314,10 @@ mod tests {
         p.iter().map(|&p| instances(p, instance, cap.is_some())).collect()
     }
 
-    fn tree(weights: &[u32]) -> Weighted<u32> {
-        let mut tree = Weighted::new();
-        tree.fill(weights.iter().copied());
-        tree
+    fn filled(instances: &[u32]) -> Bag {
+        let mut bag = Bag::new();
+        bag.fill(instances.iter().copied());
+        bag
     }
 
     /// V8.
@@ -277,7 +354,7 @@ mod tests {
         assert_eq!(bag(&p, None), [1; 4]);
         let mut rng = Seed::new(9).rng();
         for _ in 0..50 {
-            let mut bag = tree(&bag(&p, None));
+            let mut bag = filled(&bag(&p, None));
             let mut drawn: Vec<_> = (0..4).filter_map(|_| bag.take(&mut rng)).collect();
             assert_eq!(bag.take(&mut rng), None);
             drawn.sort_unstable();
@@ -321,12 +398,13 @@ mod tests {
 
     #[test]
     fn draws_are_as_frequent_as_their_weights() {
-        let weights = [5, 0, 1, 30, 4, 20, 0, 40];
-        let tree = tree(&weights);
+        let weights = [5_u32, 0, 1, 30, 4, 20, 0, 40];
+        let mut tree = Weighted::new();
+        tree.fill(8, |at| u64::from(weights[at]));
         let mut rng = Seed::new(3).rng();
         let (mut seen, draws) = ([0_u32; 8], 100_000_u32);
         for _ in 0..draws {
-            seen[tree.draw(&mut rng).unwrap()] += 1;
+            seen[tree.draw(&mut rng, |at| u64::from(weights[at])).unwrap()] += 1;
         }
         for (at, (&seen, &weight)) in seen.iter().zip(&weights).enumerate() {
             let p = f64::from(weight) / tree.total() as f64;
@@ -338,12 +416,14 @@ mod tests {
 
     #[test]
     fn distinct_draws_never_repeat_and_leave_the_weights_alone() {
-        let mut tree = tree(&[9, 1, 1, 0, 5]);
+        let weight = |at: usize| [9, 1, 1, 0, 5][at];
+        let mut tree = Weighted::new();
+        tree.fill(5, weight);
         let before = tree.clone();
         let mut rng = Seed::new(4).rng();
         for count in 0..6 {
             let mut drawn = vec![];
-            tree.distinct(count, Some(0), &mut rng, |at| drawn.push(at));
+            tree.distinct(count, Some(0), &mut rng, weight, |at| drawn.push(at));
             assert_eq!(drawn.len(), count.min(3), "0 is excluded and 3 weighs nothing");
             drawn.sort_unstable();
             drawn.dedup();
@@ -355,36 +435,64 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_tree_agrees_with_a_plain_list(
-            mut weights in prop::collection::vec(0..50_u32, 0..40),
-            edits in prop::collection::vec((any::<prop::sample::Index>(), 0..4_u8, 0..90_u32), 0..20),
+        fn the_bag_agrees_with_a_plain_list(
+            mut list in prop::collection::vec(counts(), 0..200),
+            edits in prop::collection::vec((any::<prop::sample::Index>(), 0..4_u8, counts()), 0..20),
         ) {
-            let mut tree = tree(&weights);
-            for (pick, edit, weight) in edits {
-                let at = pick.index(weights.len() + 1);
+            let mut bag = filled(&list);
+            for (pick, edit, count) in edits {
+                let at = pick.index(list.len() + 1);
                 if edit == 0 {
-                    weights.insert(at, 0);
-                    tree.insert(at);
-                } else if let Some(old) = weights.get_mut(at) {
+                    list.insert(at, 0);
+                    bag.insert(at);
+                } else if let Some(old) = list.get_mut(at) {
                     if edit == 1 {
-                        weights.remove(at);
-                        tree.remove(at);
+                        list.remove(at);
+                        bag.remove(at);
                     } else {
-                        *old = weight;
-                        tree.set(at, u64::from(weight));
+                        *old = count;
+                        bag.set(at, count);
                     }
                 }
             }
-            prop_assert_eq!(tree.len(), weights.len());
+            prop_assert_eq!(&bag, &filled(&list));
             let mut sum = 0;
-            for (at, &weight) in weights.iter().enumerate() {
-                prop_assert_eq!(tree.get(at), u64::from(weight));
-                for rank in sum..sum + u64::from(weight) {
-                    prop_assert_eq!(tree.locate(rank), at);
+            for (at, &count) in list.iter().enumerate() {
+                prop_assert_eq!(bag.get(at), count);
+                let weight = |at: usize| u64::from(list[at]);
+                for rank in [0, count / 2, count.saturating_sub(1)] {
+                    if rank < count {
+                        prop_assert_eq!(bag.sums.locate(sum + u64::from(rank), weight), at);
+                    }
                 }
-                sum += u64::from(weight);
+                sum += u64::from(count);
             }
-            prop_assert_eq!(tree.total(), sum);
+            prop_assert_eq!(bag.total(), sum);
         }
+
+        /// Whether guesses find one or a search has to.
+        #[test]
+        fn any_that_holds_may_be_the_one(len in 1..300_usize, every in 1..300_usize, seed: u64) {
+            let mut rng = Seed::new(seed).rng();
+            let holds = |at: usize| at % every == every - 1;
+            let wanted = (0..len).filter(|&at| holds(at)).count();
+            let mut seen = vec![0_u32; len];
+            for _ in 0..40 * wanted.max(1) {
+                match one_of(len, &mut rng, holds) {
+                    Some(at) => seen[at] += 1,
+                    None => prop_assert_eq!(wanted, 0),
+                }
+            }
+            for (at, &times) in seen.iter().enumerate() {
+                // Forty on average: below five or above ninety once in a hundred million.
+                let fair = if holds(at) { (5..90).contains(&times) } else { times == 0 };
+                prop_assert!(fair, "{} of {}: {} times", at, len, times);
+            }
+        }
+    }
+
+    /// Few or none, and around what two bytes hold.
+    fn counts() -> impl Strategy<Value = u32> {
+        prop_oneof![0..50_u32, 65_530..65_540_u32, Just(1 << 30)]
     }
 }

@@ -7,24 +7,48 @@
 //! Departure: the published text divides by zero when the reporter already has the largest
 //! probability (M-2). Nothing is migrated then.
 
-/// Raises `p[reporter]` at the expense of the most probable, and says whether anything changed.
-///
-/// `p` need not be normalised: the rule is linear in it. Nothing happens if `reporter` is no index.
-pub fn migrate(p: &mut [f64], reporter: usize) -> bool {
-    let Some(&share) = p.get(reporter) else { return false };
-    let above = || p.iter().filter(|&&other| other > share);
-    let target = (above().sum::<f64>() + share) / (above().count() as f64 + 1.0);
-    let excess: f64 = p.iter().map(|&other| (other - target).max(0.0)).sum();
-    // Rounding may leave the mean of equals a hair off: then there is nobody to take from.
-    if excess <= 0.0 || target <= share {
-        return false;
+/// What one report changes, for whoever has no room for all that it changes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Migration {
+    reporter: usize,
+    /// Where the reporter is raised to, and nobody falls below.
+    target: f64,
+    /// The part of what they are above it that the others pay.
+    part: f64,
+}
+
+impl Migration {
+    /// What a report of `reporter` changes in `p`, if anything. Nothing if `reporter` is no index.
+    ///
+    /// `p` need not be normalised: the rule is linear in it.
+    pub fn of(p: &[f64], reporter: usize) -> Option<Self> {
+        let &share = p.get(reporter)?;
+        let above = || p.iter().filter(|&&other| other > share);
+        let target = (above().sum::<f64>() + share) / (above().count() as f64 + 1.0);
+        let excess: f64 = p.iter().map(|&other| (other - target).max(0.0)).sum();
+        // Rounding may leave the mean of equals a hair off: then there is nobody to take from.
+        let changes = excess > 0.0 && target > share;
+        changes.then(|| Self { reporter, target, part: (target - share) / excess })
     }
-    let part = (target - share) / excess;
-    for other in p.iter_mut().filter(|other| **other > target) {
-        *other -= (*other - target) * part;
+
+    /// What becomes of the probability `p` of `at`.
+    #[inline]
+    pub fn apply(&self, at: usize, p: f64) -> f64 {
+        if at == self.reporter {
+            self.target
+        } else if p > self.target {
+            p - (p - self.target) * self.part
+        } else {
+            p
+        }
     }
-    p[reporter] = target;
-    true
+}
+
+/// Raises `p[reporter]` at the expense of the most probable, and says what changed, if anything did.
+pub fn migrate(p: &mut [f64], reporter: usize) -> Option<Migration> {
+    let migration = Migration::of(p, reporter)?;
+    p.iter_mut().enumerate().for_each(|(at, p)| *p = migration.apply(at, *p));
+    Some(migration)
 }
 
 #[cfg(test)]
@@ -44,7 +68,7 @@ mod tests {
     #[test]
     fn the_published_example_and_its_repetitions() {
         let mut p = [0.43, 0.30, 0.17, 0.10];
-        assert!(migrate(&mut p, 3));
+        assert!(migrate(&mut p, 3).is_some());
         close(&p, &[0.312_608_7, 0.267_391_3, 0.17, 0.25], 5e-8);
         migrate(&mut p, 3);
         close(&p, &[0.285_94, 0.267_39, 0.17, 0.276_67], 5e-6);
@@ -68,10 +92,10 @@ mod tests {
     fn whoever_already_has_the_most_gets_no_more() {
         for (mut p, reporter) in [([0.4, 0.3, 0.3], 0), ([0.25; 3], 1), ([0.4, 0.3, 0.3], 3)] {
             let before = p;
-            assert!(!migrate(&mut p, reporter));
+            assert_eq!(migrate(&mut p, reporter), None);
             assert_eq!(p, before);
         }
-        assert!(!migrate(&mut [], 0));
+        assert_eq!(migrate(&mut [], 0), None);
     }
 
     proptest! {

@@ -481,7 +481,7 @@ mod tests {
             let near = |a| (0..144).filter(move |&b| a != b && length(a, b) <= 2.0).collect();
             let links = Links::new(&(0..144).map(near).collect::<Vec<_>>(), length);
             let relays = |node: u32| node % 7 != 3;
-            let works = |a: u32, b: u32| (a + 2 * b) % 11 != 0;
+            let works = |a: u32, b: u32| !(a + 2 * b).is_multiple_of(11);
             let (mut heap, mut buckets) = (Search::default(), Search::default());
             for source in 0..144 {
                 heap.by_heap(&links, source, relays, works);

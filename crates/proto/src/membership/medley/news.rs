@@ -94,7 +94,7 @@ impl Medley {
                 if accusers.first() == Some(self.me.id) {
                     self.credit = (self.credit + 1).min(CREDIT);
                 }
-                self.targets.left(at);
+                self.targets.left(&self.table, &self.config, at);
                 self.relays.gone(id);
                 if let Status::Failed { by } = update.status {
                     accusers.add(by);

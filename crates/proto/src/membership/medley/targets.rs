@@ -2,36 +2,49 @@
 //!
 //! The probability of a member is `r^-m`, changed by Algorithm 1 for those that have complained. It is
 //! computed for everybody only when a bag is filled or the shares are out of date; between those, a
-//! draw takes `O(log n)` and no arithmetic on probabilities.
+//! draw looks at one block of positions.
 
 use alloc::vec::Vec;
 
-use super::{config::Config, config::Selection, table::Table};
+use super::{
+    config::{Config, Selection},
+    table::Table,
+};
 use crate::{
     id::{Boot, Incarnation, NodeId},
     mechanism::{
-        sampling::{LARGEST_BAG, Weighted, instance, instances, share},
-        unlucky::migrate,
+        sampling::{Bag, LARGEST_BAG, Weighted, instance, instances, share},
+        unlucky::{Migration, migrate},
     },
     rng::Rng,
     time::{Duration, Time},
 };
 
-/// What is needed to draw members by their position in the [`Table`]: twelve bytes for each.
+/// What is needed to draw members by their position in the [`Table`]: little more than two bytes for each.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Targets {
-    /// As many positions as the table, if fresh.
-    shares: Weighted<u64>,
+    shares: Shares,
+    /// Whether the shares are those of the table and the complaints.
     fresh: bool,
-    /// The probability of the largest share.
-    largest: f64,
     /// As many positions as the table, unless empty.
-    bag: Weighted<u32>,
+    bag: Bag,
     /// The weight one instance in the bag stands for, and how many there were at first.
     instance: f64,
     filled: u64,
     /// In the order in which they came.
     reports: Vec<Report>,
+}
+
+/// The probabilities of all members as weights. Only their sums are kept, and what each is computed from.
+#[derive(Clone, Debug, PartialEq)]
+struct Shares {
+    sums: Weighted,
+    /// The largest probability.
+    largest: f64,
+    /// How far those are taken to be of whom that is unknown.
+    unknown: f64,
+    /// What the complaints have changed, in their order.
+    migrations: Vec<Migration>,
 }
 
 /// A complaint.
@@ -45,10 +58,14 @@ struct Report {
 impl Targets {
     pub(super) const fn new() -> Self {
         Self {
-            shares: Weighted::new(),
+            shares: Shares {
+                sums: Weighted::new(),
+                largest: 0.0,
+                unknown: 0.0,
+                migrations: Vec::new(),
+            },
             fresh: false,
-            largest: 0.0,
-            bag: Weighted::new(),
+            bag: Bag::new(),
             instance: 0.0,
             filled: 0,
             reports: Vec::new(),
@@ -65,7 +82,7 @@ impl Targets {
         match config.selection {
             Selection::Independent => {
                 self.refresh(table, config);
-                self.shares.draw(rng)
+                self.shares.sums.draw(rng, |at| self.shares.of(table, config, at))
             }
             Selection::Bag => {
                 if self.bag.total() == 0 {
@@ -86,7 +103,10 @@ impl Targets {
         each: impl FnMut(usize),
     ) {
         self.refresh(table, config);
-        self.shares.distinct(config.helpers, except, rng, each);
+        let mut sums = core::mem::take(&mut self.shares.sums);
+        let weight = |at| self.shares.of(table, config, at);
+        sums.distinct(config.helpers, except, rng, weight, each);
+        self.shares.sums = sums;
     }
 
     /// The table has a new position.
@@ -115,10 +135,11 @@ impl Targets {
     pub(super) fn joined(&mut self, table: &Table, config: &Config, at: usize) {
         let p = if self.reports.is_empty() {
             // Nobody else's probability depends on it.
-            let p = weigh(table, config, unknown_distance(table), at);
-            self.fresh &= p <= self.largest;
+            let unknown = || if self.fresh { self.shares.unknown } else { unknown_distance(table) };
+            let p = weigh(table, config, unknown, at);
+            self.fresh &= p <= self.shares.largest;
             if self.fresh {
-                self.shares.set(at, share(p, self.largest));
+                self.shares.sums.change(at, 0, share(p, self.shares.largest));
             }
             p
         } else {
@@ -134,9 +155,10 @@ impl Targets {
     }
 
     /// R12: the node at `at` is no member any more.
-    pub(super) fn left(&mut self, at: usize) {
+    pub(super) fn left(&mut self, table: &Table, config: &Config, at: usize) {
         if self.fresh && self.reports.is_empty() {
-            self.shares.set(at, 0);
+            let Shares { sums, largest, unknown, .. } = &mut self.shares;
+            sums.change(at, share(weigh_member(table, config, || *unknown, at), *largest), 0);
         } else {
             self.fresh = false;
         }
@@ -166,9 +188,9 @@ impl Targets {
         }
         let p = self.probabilities(table, config);
         let share = p[at] / p.iter().sum::<f64>();
-        let others = self.bag.total() - self.bag.get(at);
+        let others = self.bag.total() - u64::from(self.bag.get(at));
         let fair = libm::ceil(others as f64 * share / (1.0 - share)) as u64;
-        if fair > self.bag.get(at) {
+        if fair > u64::from(self.bag.get(at)) {
             self.put(at, fair);
         }
     }
@@ -186,21 +208,24 @@ impl Targets {
     /// How often `at` is in the running bag.
     #[cfg(test)]
     pub(super) fn instances(&self, at: usize) -> u64 {
-        self.bag.get(at)
+        self.bag.get(at).into()
     }
 
     /// Sets the instances of `at`, at least one, within what the bag can hold.
     fn put(&mut self, at: usize, count: u64) {
-        let others = self.bag.total() - self.bag.get(at);
+        let others = self.bag.total() - u64::from(self.bag.get(at));
         let room = (2 * LARGEST_BAG).saturating_sub(others);
-        self.bag.set(at, count.max(1).min(room));
+        self.bag.set(at, u32::try_from(count.max(1).min(room)).unwrap_or(u32::MAX));
     }
 
     fn refresh(&mut self, table: &Table, config: &Config) {
         if !self.fresh {
-            let p = self.probabilities(table, config);
-            self.largest = p.iter().copied().fold(0.0, f64::max);
-            self.shares.fill(p.iter().map(|&p| share(p, self.largest)));
+            let (p, migrations) = self.migrated(table, config);
+            let largest = p.iter().copied().fold(0.0, f64::max);
+            self.shares.sums.fill(p.len(), |at| share(p[at], largest));
+            self.shares.largest = largest;
+            self.shares.unknown = unknown_distance(table);
+            self.shares.migrations = migrations;
             self.fresh = true;
         }
     }
@@ -215,25 +240,42 @@ impl Targets {
 
     /// Not normalised; zero for those that are no members.
     pub(super) fn probabilities(&self, table: &Table, config: &Config) -> Vec<f64> {
+        self.migrated(table, config).0
+    }
+
+    /// The same, and what the complaints have changed about it.
+    fn migrated(&self, table: &Table, config: &Config) -> (Vec<f64>, Vec<Migration>) {
         let unknown = unknown_distance(table);
-        let weigh = |at| weigh(table, config, unknown, at);
+        let weigh = |at| weigh(table, config, || unknown, at);
         let mut p: Vec<f64> = (0..table.positions()).map(weigh).collect();
+        let mut migrations = Vec::new();
         for report in &self.reports {
             if let Some(at) = table.position(report.id).filter(|&at| table.is_listed(at)) {
-                migrate(&mut p, at);
+                migrations.extend(migrate(&mut p, at));
             }
         }
-        p
+        (p, migrations)
+    }
+}
+
+impl Shares {
+    /// The weight of the node at `at`.
+    fn of(&self, table: &Table, config: &Config, at: usize) -> u64 {
+        let p = weigh(table, config, || self.unknown, at);
+        let p = self.migrations.iter().fold(p, |p, migration| migration.apply(at, p));
+        share(p, self.largest)
     }
 }
 
 /// `r^-m` if the node at `at` is a member, else zero.
-fn weigh(table: &Table, config: &Config, unknown: f64, at: usize) -> f64 {
-    if !table.is_listed(at) {
-        return 0.0;
-    }
+fn weigh(table: &Table, config: &Config, unknown: impl Fn() -> f64, at: usize) -> f64 {
+    if table.is_listed(at) { weigh_member(table, config, unknown, at) } else { 0.0 }
+}
+
+/// `r^-m` of the node at `at`.
+fn weigh_member(table: &Table, config: &Config, unknown: impl Fn() -> f64, at: usize) -> f64 {
     let distance = f64::from(table.distance(at));
-    let distance = if distance.is_finite() { distance } else { unknown };
+    let distance = if distance.is_finite() { distance } else { unknown() };
     let distance = distance.clamp(NEAREST, FARTHEST);
     let whole = libm::trunc(config.exponent);
     if whole < config.exponent {
