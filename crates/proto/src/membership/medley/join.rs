@@ -10,6 +10,7 @@ use super::{Body, Medley, Message, Timer, Update, message::ROOM};
 use crate::{
     id::{NodeId, Peer},
     machine::OutboxOf,
+    mechanism::sampling::one_of,
     time::Time,
     wire::Wire,
 };
@@ -68,9 +69,8 @@ impl Medley {
         if self.table.listed() == 0 || self.rng.below(u64::from(periods)) != 0 {
             return;
         }
-        let nth = self.rng.below(self.table.listed() as u64) as usize;
-        let listed = (0..self.table.positions()).filter(|&at| self.table.is_listed(at)).nth(nth);
-        if let Some(at) = listed {
+        let listed = |at| self.table.is_listed(at);
+        if let Some(at) = one_of(self.table.positions(), &mut self.rng, listed) {
             let partner = self.table.id(at);
             self.sequence += 1;
             let after = self.syncing.after;

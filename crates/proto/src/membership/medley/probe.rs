@@ -139,17 +139,12 @@ impl Medley {
         forgotten.or_else(|| self.targets.select(&self.table, &self.config, &mut self.rng))
     }
 
-    /// R4.1. Looks through the whole table, but only every tenth period.
+    /// R4.1.
     fn forgotten(&mut self, now: Time, attention: Attention) -> Option<usize> {
         if !self.rng.chance(attention.chance) {
             return None;
         }
-        let table = &self.table;
-        let is_forgotten =
-            |&at: &usize| table.is_listed(at) && table.silence(now, at) > attention.timeout;
-        let candidates = || (0..table.positions()).filter(is_forgotten);
-        let nth = self.rng.below(candidates().count() as u64);
-        candidates().nth(nth as usize)
+        self.targets.silent(now, &self.table, attention, &mut self.rng)
     }
 
     /// R5. Cautious, whoever has reached it or anybody else lately is among the helpers.

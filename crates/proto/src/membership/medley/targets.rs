@@ -7,13 +7,13 @@
 use alloc::vec::Vec;
 
 use super::{
-    config::{Config, Selection},
+    config::{Attention, Config, Selection},
     table::Table,
 };
 use crate::{
     id::{Boot, Incarnation, NodeId},
     mechanism::{
-        sampling::{Bag, LARGEST_BAG, Weighted, instance, instances, share},
+        sampling::{Bag, LARGEST_BAG, Weighted, instance, instances, one_of, share},
         unlucky::{Migration, migrate},
     },
     rng::Rng,
@@ -33,6 +33,8 @@ pub(super) struct Targets {
     filled: u64,
     /// In the order in which they came.
     reports: Vec<Report>,
+    /// Until then nobody can have been silent for long.
+    nobody_silent: Time,
 }
 
 /// The probabilities of all members as weights. Only their sums are kept, and what each is computed from.
@@ -69,6 +71,7 @@ impl Targets {
             instance: 0.0,
             filled: 0,
             reports: Vec::new(),
+            nobody_silent: Time::ZERO,
         }
     }
 
@@ -91,6 +94,29 @@ impl Targets {
                 self.bag.take(rng)
             }
         }
+    }
+
+    /// R4.1: a member not heard of for long, each as likely as the others. Who was heard of last when
+    /// nobody was found tells when it is worth looking again.
+    pub(super) fn silent(
+        &mut self,
+        now: Time,
+        table: &Table,
+        attention: Attention,
+        rng: &mut Rng,
+    ) -> Option<usize> {
+        if now < self.nobody_silent {
+            return None;
+        }
+        let silence =
+            |at| if table.is_listed(at) { table.silence(now, at) } else { Duration::ZERO };
+        let found = one_of(table.positions(), rng, |at| silence(at) > attention.timeout);
+        if found.is_none() {
+            let longest = (0..table.positions()).map(silence).max().unwrap_or(Duration::ZERO);
+            let sure = attention.timeout.saturating_sub(longest).saturating_sub(COARSENESS);
+            self.nobody_silent = now + sure;
+        }
+        found
     }
 
     /// R5: members to ask for help, by probability and apart from the bag (M-10).
@@ -295,5 +321,7 @@ fn unknown_distance(table: &Table) -> f64 {
 const NEAREST: f64 = 0.1;
 /// Keeps every power a positive number. Arbitrary.
 const FARTHEST: f64 = 1e6;
+/// More than what the table rounds an instant by.
+const COARSENESS: Duration = Duration::from_millis(20);
 /// As published every repetition counts. After a few more change nothing (V3), so the oldest may go.
 const MAX_REPORTS: usize = 256;
