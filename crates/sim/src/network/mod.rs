@@ -147,7 +147,10 @@ impl Network {
     pub fn set_up(&mut self, node: u32, up: bool) {
         let before = std::mem::replace(&mut self.up[node as usize], up);
         match (before, up) {
-            (true, false) => self.routes.clear_through(node),
+            (true, false) => match self.links.get() {
+                Some(links) => self.routes.clear_through(node, links),
+                None => self.routes.clear(),
+            },
             (false, true) => self.routes.clear(),
             (true, true) | (false, false) => {}
         }
@@ -217,7 +220,10 @@ impl Network {
     pub fn via(&mut self, from: u32, to: u32) -> u32 {
         match self.placed.neighbours {
             None => from,
-            Some(_) => self.row(from).parent(to).unwrap_or(from),
+            Some(_) => {
+                let (row, links) = self.row(from);
+                row.parent(links, to).unwrap_or(from)
+            }
         }
     }
 
@@ -247,7 +253,10 @@ impl Network {
         lost: bool,
         arrivals: &mut Vec<Arrival>,
     ) -> Travel {
-        let row = Rc::clone(self.row(from));
+        let (row, links) = self.row(from);
+        let Some(hops) = row.hops(links, to) else {
+            return Travel { unreachable: 1, ..Travel::default() };
+        };
         let mut travel = Travel::default();
         let mut after = Duration::ZERO;
         let mut hop_through = |network: &mut Self, a, b| {
@@ -259,22 +268,17 @@ impl Network {
             }
             travel.lost == 0
         };
-        if row.parent(to).is_none() {
-            return Travel { unreachable: 1, ..travel };
-        }
         match self.loss {
-            // Only here does it matter which hop is which, and the row knows the way back alone.
+            // Only here does it matter which hop is which.
             LossTable::PerNode(..) | LossTable::PerLink(..) => {
                 let mut path = std::mem::take(&mut self.path);
-                row.path(from, to, &mut path);
+                let (row, links) = self.row(from);
+                row.path(links, to, &mut path);
                 let _ = path.windows(2).all(|hop| hop_through(self, hop[0], hop[1]));
                 self.path = path;
             }
             LossTable::None | LossTable::Independent(_) | LossTable::Correlated(_) => {
-                let mut at = to;
-                while at != from && hop_through(self, from, to) {
-                    at = row.parent(at).unwrap_or(from);
-                }
+                let _ = (0..hops).all(|_| hop_through(self, from, to));
             }
         }
         if travel.lost == 0 {
@@ -318,11 +322,11 @@ impl Network {
         }
         let lost = self.lost_to_all();
         let mut travel = Travel::default();
-        let (row, order) = (Rc::clone(self.row(from)), self.order(from));
+        let order = self.order(from);
         let mut reached = vec![None; self.up.len()];
         reached[from as usize] = Some(Duration::ZERO);
         for &to in &order[1..] {
-            let parent = row.parent(to).unwrap_or(from);
+            let parent = self.via(from, to);
             let Some(so_far) = reached[parent as usize] else {
                 travel.lost += 1;
                 continue;
@@ -366,7 +370,7 @@ impl Network {
         let place = |node: u32| self.placed.positions[node as usize];
         for &to in search.order() {
             // Every node comes after its parent, and the source is its own.
-            let parent = row.parent(to).unwrap_or(from);
+            let parent = row.parent(self.links(), to).unwrap_or(from);
             let so_far = lengths[parent as usize].unwrap_or(0.0);
             lengths[to as usize] = Some(so_far + distance(place(parent), place(to)));
         }
@@ -477,18 +481,34 @@ impl Network {
         self.same_side(a, b) && !self.cuts.contains(&(a, b)) && !self.cuts.contains(&(b, a))
     }
 
-    /// The paths from `source`, kept until something changes.
+    /// The paths from `source`, kept until something changes, and the links they go over.
     #[inline]
-    fn row(&mut self, source: u32) -> &Rc<Row> {
+    fn row(&mut self, source: u32) -> (&Row, &Links) {
         if self.routes.get(source).is_none() {
-            let whole = self.routes.whole(source).filter(|row| {
-                let broken = |relay: u32| relay != source && !self.up[relay as usize];
-                self.nothing_cut() && !row.any_parent(broken)
-            });
-            let row = whole.unwrap_or_else(|| self.find_paths(source));
+            let row = self.present_paths(source);
             self.routes.keep(source, self.up.len(), row);
         }
-        self.routes.get(source).expect("it was there or has just been kept")
+        (self.routes.get(source).expect("it was there or has just been kept"), self.links())
+    }
+
+    /// The present paths: those with everybody up, if nobody who is down stands in one of them.
+    fn present_paths(&self, source: u32) -> Rc<Row> {
+        let whole = self.routes.whole(source).filter(|row| {
+            let down = (0..self.up.len() as u32).filter(|&node| !self.is_up(node));
+            self.nothing_cut() && !{ down }.any(|node| row.is_relay(self.links(), source, node))
+        });
+        whole.unwrap_or_else(|| self.find_paths(source))
+    }
+
+    #[inline]
+    fn links(&self) -> &Links {
+        self.links.get_or_init(|| {
+            let neighbours = self.placed.neighbours.as_deref().unwrap_or_default();
+            match self.placed.positions.as_slice() {
+                [] => Links::new(neighbours, |_, _| 1.0),
+                at => Links::new(neighbours, |a, b| distance(at[a as usize], at[b as usize])),
+            }
+        })
     }
 
     /// Whom `source` reaches, every node after the one before it on its path.
@@ -508,22 +528,13 @@ impl Network {
 
     /// The present paths, found anew.
     fn find_paths(&self, source: u32) -> Rc<Row> {
-        let links = self.links.get_or_init(|| {
-            let neighbours = self.placed.neighbours.as_deref().unwrap_or_default();
-            match self.placed.positions.as_slice() {
-                [] => Links::new(neighbours, |_, _| 1.0),
-                places => {
-                    Links::new(neighbours, |a, b| distance(places[a as usize], places[b as usize]))
-                }
-            }
-        });
         let relays = |node: u32| self.routing != Routing::None && self.up[node as usize];
         let whole = self.nothing_cut();
         let works = |a, b| whole || (self.same_side(a, b) && !self.cuts.contains(&(a, b)));
         let mut search = self.search.borrow_mut();
         let row = Rc::new(match self.routing {
-            Routing::Hops | Routing::None => search.fewest(links, source, relays, works),
-            Routing::Length => search.shortest(links, source, relays, works),
+            Routing::Hops | Routing::None => search.fewest(self.links(), source, relays, works),
+            Routing::Length => search.shortest(self.links(), source, relays, works),
         });
         if whole && !self.up.contains(&false) {
             self.routes.keep_whole(source, self.up.len(), &row);

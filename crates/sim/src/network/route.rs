@@ -21,6 +21,9 @@ pub(crate) struct Links {
     first: Vec<u32>,
     to: Vec<u32>,
     length: Vec<f64>,
+    /// The number of the link's beginning among the neighbours of its end; [`NOT_NEAR`] if it is none of
+    /// the first few.
+    back: Vec<u8>,
     shortest: f64,
     longest: f64,
 }
@@ -32,6 +35,7 @@ impl Links {
             first: vec![0],
             to: Vec::new(),
             length: Vec::new(),
+            back: Vec::new(),
             shortest: f64::INFINITY,
             longest: 0.0,
         };
@@ -40,6 +44,8 @@ impl Links {
                 let length = length(from, to);
                 links.to.push(to);
                 links.length.push(length);
+                let back = neighbours[to as usize].binary_search(&from).ok();
+                links.back.push(back.and_then(|back| u8::try_from(back).ok()).unwrap_or(NOT_NEAR));
                 links.shortest = links.shortest.min(length);
                 links.longest = links.longest.max(length);
             }
@@ -53,10 +59,10 @@ impl Links {
         self.first.len() - 1
     }
 
+    /// The links of `from`, as positions in the arrays.
     #[inline]
-    fn of(&self, from: u32) -> impl Iterator<Item = (u32, f64)> + '_ {
-        let range = self.first[from as usize] as usize..self.first[from as usize + 1] as usize;
-        self.to[range.clone()].iter().copied().zip(self.length[range].iter().copied())
+    fn of(&self, from: u32) -> std::ops::Range<usize> {
+        self.first[from as usize] as usize..self.first[from as usize + 1] as usize
     }
 }
 
@@ -73,13 +79,23 @@ pub(crate) struct Routes {
 
 /// The shortest-path tree of one source: for each node the one before it on the path from the source.
 ///
-/// There are as many of these as nodes, so that two bytes a node count where they suffice.
+/// There are as many of these as nodes, and every message looks something up in one: bytes count.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Row {
-    /// [`UNREACHABLE_NARROW`] if there is no path.
-    Narrow(Box<[u16]>),
-    /// [`UNREACHABLE`] if there is no path.
-    Wide(Box<[u32]>),
+    /// That node's number among the neighbours, and how many links the path has.
+    Near(Box<[Near]>),
+    /// [`UNREACHABLE`] if there is no path. Where somebody has too many neighbours, or a path too many
+    /// links, for a byte.
+    Any(Box<[u32]>),
+}
+
+/// One node of a [`Row`].
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Near {
+    /// [`NOT_NEAR`] for the source itself, and for those to which there is no path.
+    neighbour: u8,
+    /// [`NO_PATH`] for the latter.
+    hops: u8,
 }
 
 impl Routes {
@@ -95,15 +111,11 @@ impl Routes {
         self.whole = Rc::default();
     }
 
-    /// Forgets the paths that `relay` stands in the middle of.
-    pub(crate) fn clear_through(&mut self, relay: u32) {
+    /// Forgets the paths that `relay` stands in the middle of, on these links.
+    pub(crate) fn clear_through(&mut self, relay: u32, links: &Links) {
         self.orders.clear();
         for (source, row) in (0..).zip(&mut self.rows) {
-            // Whoever is down still sends for itself.
-            if row
-                .as_ref()
-                .is_some_and(|row| source != relay && row.any_parent(|node| node == relay))
-            {
+            if row.as_ref().is_some_and(|row| row.is_relay(links, source, relay)) {
                 *row = None;
             }
         }
@@ -149,54 +161,61 @@ impl Routes {
 }
 
 impl Row {
-    fn new(parents: &[u32]) -> Self {
-        if parents.len() > usize::from(UNREACHABLE_NARROW) {
-            return Self::Wide(parents.into());
-        }
-        let narrow = |&parent: &u32| u16::try_from(parent).unwrap_or(UNREACHABLE_NARROW);
-        Self::Narrow(parents.iter().map(narrow).collect())
-    }
-
     /// The node before `node` on the path from the source, which is its own.
     #[inline]
-    pub(crate) fn parent(&self, node: u32) -> Option<u32> {
+    pub(crate) fn parent(&self, links: &Links, node: u32) -> Option<u32> {
         match self {
-            Self::Narrow(parents) => {
-                let parent = parents[node as usize];
-                (parent != UNREACHABLE_NARROW).then_some(u32::from(parent))
-            }
-            Self::Wide(parents) => {
+            Self::Near(row) => match row[node as usize] {
+                Near { hops: NO_PATH, .. } => None,
+                Near { neighbour: NOT_NEAR, .. } => Some(node),
+                Near { neighbour, .. } => {
+                    Some(links.to[links.first[node as usize] as usize + usize::from(neighbour)])
+                }
+            },
+            Self::Any(parents) => {
                 let parent = parents[node as usize];
                 (parent != UNREACHABLE).then_some(parent)
             }
         }
     }
 
-    /// Whether `is` holds of any node that passes messages on, or of the source.
-    pub(crate) fn any_parent(&self, is: impl Fn(u32) -> bool) -> bool {
-        match self {
-            Self::Narrow(parents) => {
-                parents.iter().any(|&parent| parent != UNREACHABLE_NARROW && is(u32::from(parent)))
+    /// How many links the path to `node` has, if there is one.
+    #[inline]
+    pub(crate) fn hops(&self, links: &Links, node: u32) -> Option<u32> {
+        if let Self::Near(row) = self {
+            let hops = row[node as usize].hops;
+            return (hops != NO_PATH).then_some(u32::from(hops));
+        }
+        let (mut at, mut hops) = (node, 0);
+        loop {
+            let parent = self.parent(links, at)?;
+            if parent == at {
+                return Some(hops);
             }
-            Self::Wide(parents) => {
-                parents.iter().any(|&parent| parent != UNREACHABLE && is(parent))
-            }
+            (at, hops) = (parent, hops + 1);
         }
     }
 
+    /// Whether `node` passes anything on that `source`, whose row this is, has sent.
+    pub(crate) fn is_relay(&self, links: &Links, source: u32, node: u32) -> bool {
+        // Only to neighbours, and each of them knows.
+        let behind = |&next: &u32| next != source && self.parent(links, next) == Some(node);
+        node != source && links.to[links.of(node)].iter().any(behind)
+    }
+
     /// Writes the path from the source to `to` into `path`, both ends included. False if there is none.
-    #[inline]
-    pub(crate) fn path(&self, source: u32, to: u32, path: &mut Vec<u32>) -> bool {
+    pub(crate) fn path(&self, links: &Links, to: u32, path: &mut Vec<u32>) -> bool {
         path.clear();
+        path.push(to);
         let mut at = to;
-        while at != source {
-            path.push(at);
-            match self.parent(at) {
-                Some(parent) => at = parent,
+        loop {
+            match self.parent(links, at) {
                 None => return false,
+                Some(parent) if parent == at => break,
+                Some(parent) => at = parent,
             }
+            path.push(at);
         }
-        path.push(source);
         path.reverse();
         true
     }
@@ -208,6 +227,10 @@ impl Row {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Search {
     parent: Vec<u32>,
+    /// The link by which each node is reached, if it is.
+    link: Vec<u32>,
+    /// How many links there are on the path to each node that is done.
+    hops: Vec<u32>,
     /// How far each node is; infinite if there is no path.
     length: Vec<f64>,
     done: Vec<bool>,
@@ -230,25 +253,27 @@ impl Search {
         let mut next = 0;
         while let Some(&at) = self.order.get(next) {
             next += 1;
+            self.finish(at);
             if at != source && !relays(at) {
                 continue;
             }
             let here = self.length[at as usize] + 1.0;
-            for (to, _) in links.of(at) {
+            for link in links.of(at) {
+                let to = links.to[link];
                 let slot = to as usize;
                 if here > self.length[slot] || !works(at, to) {
                     continue;
                 }
                 if self.length[slot] == f64::INFINITY {
                     self.length[slot] = here;
-                    self.parent[slot] = at;
+                    self.reach(to, at, link);
                     self.order.push(to);
                 } else if self.length[slot] == here && at < self.parent[slot] {
-                    self.parent[slot] = at;
+                    self.reach(to, at, link);
                 }
             }
         }
-        Row::new(&self.parent)
+        self.row(links, source)
     }
 
     /// Paths of least total length. Among equals, the one whose last relay has the smaller number.
@@ -268,7 +293,23 @@ impl Search {
         }
         let reached = |&node: &u32| self.length[node as usize] < f64::INFINITY;
         self.order.extend((0..links.nodes() as u32).filter(reached));
-        Row::new(&self.parent)
+        self.row(links, source)
+    }
+
+    fn row(&self, links: &Links, source: u32) -> Row {
+        let near = |node: usize| {
+            if self.parent[node] == UNREACHABLE {
+                return Some(Near { neighbour: NOT_NEAR, hops: NO_PATH });
+            }
+            let hops = u8::try_from(self.hops[node]).ok().filter(|&hops| hops != NO_PATH)?;
+            if node == source as usize {
+                return Some(Near { neighbour: NOT_NEAR, hops });
+            }
+            let neighbour = links.back[self.link[node] as usize];
+            (neighbour != NOT_NEAR).then_some(Near { neighbour, hops })
+        };
+        let row: Option<Box<[Near]>> = (0..links.nodes()).map(near).collect();
+        row.map_or_else(|| Row::Any(self.parent.as_slice().into()), Row::Near)
     }
 
     /// How far each node was from the source of the last search; infinite without a path.
@@ -289,12 +330,33 @@ impl Search {
         self.order.clear();
         self.parent.clear();
         self.parent.resize(nodes, UNREACHABLE);
+        self.link.resize(nodes, 0);
+        self.hops.resize(nodes, 0);
         self.length.clear();
         self.length.resize(nodes, f64::INFINITY);
         self.done.clear();
         self.done.resize(nodes, false);
         self.length[source as usize] = 0.0;
         self.parent[source as usize] = source;
+    }
+
+    /// The path to `node` leads over `link` from `parent`, so far.
+    #[inline]
+    fn reach(&mut self, node: u32, parent: u32, link: usize) {
+        self.parent[node as usize] = parent;
+        self.link[node as usize] = link as u32;
+    }
+
+    /// The path to `node` is final. False if it was before.
+    #[inline]
+    fn finish(&mut self, node: u32) -> bool {
+        let slot = node as usize;
+        let first = !std::mem::replace(&mut self.done[slot], true);
+        if first {
+            let parent = self.parent[slot];
+            self.hops[slot] = if parent == node { 0 } else { self.hops[parent as usize] + 1 };
+        }
+        first
     }
 
     /// Buckets narrower than any link: whatever a node could still be reached through lies in an earlier
@@ -318,12 +380,12 @@ impl Search {
             waiting -= nodes.len();
             for at in nodes.drain(..) {
                 let so_far = self.length[at as usize];
-                let late = std::mem::replace(&mut self.done[at as usize], true);
-                if late || (at != source && !relays(at)) {
+                if !self.finish(at) || (at != source && !relays(at)) {
                     continue;
                 }
-                for (next, step) in links.of(at) {
-                    let via_here = so_far + step;
+                for link in links.of(at) {
+                    let next = links.to[link];
+                    let via_here = so_far + links.length[link];
                     let slot = next as usize;
                     let known = self.length[slot];
                     if via_here > known || !works(at, next) {
@@ -331,7 +393,7 @@ impl Search {
                     }
                     if via_here < known {
                         self.length[slot] = via_here;
-                        self.parent[slot] = at;
+                        self.reach(next, at, link);
                         // Nearer, but in the same bucket: there it is already.
                         let place = (via_here * per_unit) as usize;
                         if known == f64::INFINITY || (known * per_unit) as usize != place {
@@ -339,7 +401,7 @@ impl Search {
                             waiting += 1;
                         }
                     } else if at < self.parent[slot] {
-                        self.parent[slot] = at;
+                        self.reach(next, at, link);
                     }
                 }
             }
@@ -359,12 +421,12 @@ impl Search {
         self.begin(links, source);
         self.frontier.push(Reverse((Length(0.0), source)));
         while let Some(Reverse((Length(so_far), at))) = self.frontier.pop() {
-            let late = std::mem::replace(&mut self.done[at as usize], true);
-            if late || (at != source && !relays(at)) {
+            if !self.finish(at) || (at != source && !relays(at)) {
                 continue;
             }
-            for (next, step) in links.of(at) {
-                let via_here = so_far + step;
+            for link in links.of(at) {
+                let next = links.to[link];
+                let via_here = so_far + links.length[link];
                 let slot = next as usize;
                 let better = via_here < self.length[slot]
                     || (via_here == self.length[slot]
@@ -372,7 +434,7 @@ impl Search {
                         && at < self.parent[slot]);
                 if better && works(at, next) {
                     self.length[slot] = via_here;
-                    self.parent[slot] = at;
+                    self.reach(next, at, link);
                     self.frontier.push(Reverse((Length(via_here), next)));
                 }
             }
@@ -399,7 +461,8 @@ impl PartialOrd for Length {
 }
 
 const UNREACHABLE: u32 = u32::MAX;
-const UNREACHABLE_NARROW: u16 = u16::MAX;
+const NOT_NEAR: u8 = u8::MAX;
+const NO_PATH: u8 = u8::MAX;
 /// Above this, walking over empty buckets would take longer than a heap. Arbitrary.
 const MOST_BUCKETS: f64 = 1e4;
 
@@ -434,26 +497,28 @@ mod tests {
         Search::default().fewest(&links(|length| length), source, relays, |_, _| true)
     }
 
-    fn path(row: &Row, source: u32, to: u32) -> Option<Vec<u32>> {
+    fn path(row: &Row, to: u32) -> Option<Vec<u32>> {
         let mut path = Vec::new();
-        row.path(source, to, &mut path).then_some(path)
+        let found = row.path(&links(|length| length), to, &mut path);
+        assert_eq!(row.hops(&links(|length| length), to), found.then(|| path.len() as u32 - 1));
+        found.then_some(path)
     }
 
     #[test]
     fn hops_and_lengths_choose_different_paths() {
-        assert_eq!(path(&fewest(0, None), 0, 3), Some(vec![0, 2, 3]));
-        assert_eq!(path(&shortest(0, None), 0, 3), Some(vec![0, 1, 2, 3]));
+        assert_eq!(path(&fewest(0, None), 3), Some(vec![0, 2, 3]));
+        assert_eq!(path(&shortest(0, None), 3), Some(vec![0, 1, 2, 3]));
         for row in [fewest(0, None), shortest(0, None)] {
-            assert_eq!(path(&row, 0, 5), None);
-            assert_eq!(path(&row, 0, 0), Some(vec![0]));
+            assert_eq!(path(&row, 5), None);
+            assert_eq!(path(&row, 0), Some(vec![0]));
         }
     }
 
     #[test]
     fn the_dead_relay_nothing_but_can_be_addressed() {
         for row in [fewest(0, Some(2)), shortest(0, Some(2))] {
-            assert!(row.parent(2).is_some());
-            assert_eq!(path(&row, 0, 3), None);
+            assert!(row.parent(&links(|length| length), 2).is_some());
+            assert_eq!(path(&row, 3), None);
         }
     }
 
@@ -489,6 +554,21 @@ mod tests {
                 assert_eq!(buckets.parent, heap.parent);
                 assert_eq!(buckets.length, heap.length);
             }
+        }
+    }
+
+    /// A byte holds neither the numbers of three hundred neighbours nor a path of three hundred links.
+    #[test]
+    fn crowds_and_long_lines_have_rows_like_any_other() {
+        let line = |node: u32| (0..300).filter(|&other: &u32| other.abs_diff(node) == 1).collect();
+        let crowd = |node: u32| (0..300).filter(|&other| other != node).collect();
+        for (hops, near) in [(299, &line as &dyn Fn(u32) -> Vec<u32>), (1, &crowd)] {
+            let links = Links::new(&(0..300).map(near).collect::<Vec<_>>(), |_, _| 1.0);
+            let row = Search::default().fewest(&links, 0, |_| true, |_, _| true);
+            let mut path = Vec::new();
+            assert!(row.path(&links, 299, &mut path));
+            assert_eq!((path.len() as u32 - 1, row.hops(&links, 299)), (hops, Some(hops)));
+            assert_eq!(row.is_relay(&links, 0, 298), hops > 1);
         }
     }
 }
