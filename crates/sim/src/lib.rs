@@ -36,7 +36,7 @@
 //! | [`engine`] | the event loop: the host of the machines |
 //! | [`network`] | how messages travel |
 //! | [`schedule`] | faults, carried out |
-//! | [`watch`], [`agreement`], [`announcing`], [`detection`], [`invariant`], [`metric`] | what is watched and measured |
+//! | [`watch`], [`agreement`], [`announcing`], [`detection`], [`lists`], [`invariant`], [`metric`] | what is watched and measured |
 //! | [`conformance`] | the suite every election passes |
 //! | [`queue`], [`trace`], [`log`] | the event queue, the trace hash, the event log |
 
@@ -49,6 +49,7 @@ pub mod conformance;
 pub mod detection;
 pub mod engine;
 pub mod invariant;
+pub mod lists;
 pub mod log;
 pub mod metric;
 pub mod network;

@@ -22,6 +22,7 @@ use crate::{
     detection::{Detected, Detecting},
     engine::{Builder, Counters, Observer, Sim},
     invariant::Violation,
+    lists::{Lists, Promise},
     log::Log,
     metric::{Metric, Summary},
     network::{Disconnected, Network, Placed, place},
@@ -223,8 +224,12 @@ fn run_membership(
         Medley::new(me, config, seed, durable, contacts)
     });
     let survey = Box::new(move |placed: &Placed| readings(&mut book.borrow_mut(), placed));
-    let sim = play(scenario, seed, world, build, survey, (Detecting::default(), log))?;
-    let detection = &sim.observer().0.0;
+    let lists = Lists::new(nodes, Promise::new(scenario, &config));
+    let watching = (Detecting::default(), lists);
+    let mut sim = play(scenario, seed, world, build, survey, (watching, log))?;
+    let end = sim.now();
+    sim.observer_mut().0.1.finish(end);
+    let (Detecting(detection), lists) = &sim.observer().0;
     let live = (0..sim.len()).filter(|&node| sim.machine(node).is_some()).count() as u32;
     let found = detection.detected(live);
     let mean = |of: fn(&Detected) -> f64| {
@@ -244,7 +249,11 @@ fn run_membership(
         (Metric::ProductCost, mean(|one| one.mean).map(|mean| libm::sqrt(mean * transmissions))),
         (Metric::MeanHops, Some(transmissions / counters.messages.max(1) as f64)),
     ];
-    Ok(outcome(&sim, seed, own))
+    Ok(Outcome {
+        violations: lists.violations().to_vec(),
+        sometimes: lists.sometimes(),
+        ..outcome(&sim, seed, own)
+    })
 }
 
 /// The network of a scenario, with nobody up, and how many nodes it has room for.

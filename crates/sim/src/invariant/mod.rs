@@ -5,17 +5,26 @@
 //! has shown nothing.
 
 mod answers_are_honest;
+mod completeness;
 mod epoch_never_goes_back;
+mod incarnation_monotone;
+mod live_not_dead_for_long;
+mod no_resurrection;
 mod one_leader_per_epoch;
 mod settles;
+mod spells;
+mod time_bounded_detection;
 
 use std::fmt;
 
-use bellwether_proto::{Leadership, NodeId, Time};
+use bellwether_proto::{Boot, Incarnation, Leadership, NodeId, Time, membership::medley};
 
 pub use self::{
-    answers_are_honest::AnswersAreHonest, epoch_never_goes_back::EpochNeverGoesBack,
+    answers_are_honest::AnswersAreHonest, completeness::Completeness,
+    epoch_never_goes_back::EpochNeverGoesBack, incarnation_monotone::IncarnationMonotone,
+    live_not_dead_for_long::LiveNotDeadForLong, no_resurrection::NoResurrection,
     one_leader_per_epoch::OneLeaderPerEpoch, settles::Settles,
+    time_bounded_detection::TimeBoundedDetection,
 };
 
 /// A node gave an answer other than its last.
@@ -27,6 +36,36 @@ pub struct Sighting {
     pub node: NodeId,
     /// What it answered.
     pub leadership: Leadership,
+}
+
+/// What one node records of another.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Record {
+    /// Listed or buried.
+    pub state: medley::State,
+    /// Of which life.
+    pub boot: Boot,
+    /// Of which incarnation.
+    pub incarnation: Incarnation,
+}
+
+impl Record {
+    /// A record.
+    pub const fn new(state: medley::State, boot: u64, incarnation: u32) -> Self {
+        Self { state, boot: Boot::new(boot), incarnation: Incarnation::new(incarnation) }
+    }
+
+    /// What is compared: the life first.
+    pub fn life(&self) -> (Boot, Incarnation) {
+        (self.boot, self.incarnation)
+    }
+}
+
+/// `Suspect@1.4`: state, life and incarnation.
+impl fmt::Display for Record {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}@{}.{}", self.state, self.boot.get(), self.incarnation.get())
+    }
 }
 
 /// A property of the answers of all nodes.

@@ -49,6 +49,42 @@ impl Scenario {
         u32::try_from(joined.saturating_add(self.network.nodes.into())).unwrap_or(u32::MAX)
     }
 
+    /// From when on nothing new goes wrong, clocks that drift and parts that stay apart aside; `None` if
+    /// something goes on to the end.
+    pub fn quiet_from(&self) -> Option<Duration> {
+        let mut quiet = self.network.start_spread;
+        let (mut cut, mut healed) = (None, None);
+        for fault in &self.faults {
+            if fault.every.is_some() && fault.until.is_none() {
+                return None;
+            }
+            let last = fault.until.unwrap_or(fault.at + fault.spread);
+            let lasts = match fault.kind {
+                FaultKind::Pause { length, .. } | FaultKind::Loss { length, .. } => length,
+                FaultKind::Duplicate { length, by, .. } | FaultKind::Reorder { length, by, .. } => {
+                    length + by
+                }
+                FaultKind::Cut { .. } => {
+                    cut = cut.max(Some(last));
+                    Duration::ZERO
+                }
+                FaultKind::Heal => {
+                    healed = healed.max(Some(fault.at));
+                    Duration::ZERO
+                }
+                FaultKind::Crash(_)
+                | FaultKind::Recover { .. }
+                | FaultKind::Leave(_)
+                | FaultKind::Join { .. }
+                | FaultKind::Partition(_)
+                | FaultKind::Isolate(_)
+                | FaultKind::Drift { .. } => Duration::ZERO,
+            };
+            quiet = quiet.max(last + lasts);
+        }
+        (cut <= healed).then_some(quiet)
+    }
+
     /// A digest of all that decides a run besides the seed; the name does not.
     pub fn digest(&self) -> TraceHash {
         let mut digest = TraceHash::new();

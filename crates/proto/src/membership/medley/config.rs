@@ -362,6 +362,31 @@ impl Config {
         self.suspicion
     }
 
+    /// Which form of the rules it follows.
+    pub const fn form(&self) -> Form {
+        self.form
+    }
+
+    /// How targets are drawn.
+    pub const fn selection(&self) -> Selection {
+        self.selection
+    }
+
+    /// When periods begin.
+    pub const fn phase(&self) -> Phase {
+        self.phase
+    }
+
+    /// `Lmax` for each member, if bags are bounded.
+    pub const fn bag_cap(&self) -> Option<u32> {
+        self.bag_cap
+    }
+
+    /// Once in how many periods a page of the list is compared, if ever.
+    pub const fn sync(&self) -> Option<u32> {
+        self.sync
+    }
+
     pub(super) fn hardened(&self) -> bool {
         self.form == Form::Hardened
     }

@@ -374,6 +374,23 @@ impl Medley {
         self.table.position(id).and_then(|at| self.table.state(at))
     }
 
+    /// What is recorded of another node and of which life and incarnation, tombstones included.
+    pub fn record_of(&self, id: NodeId) -> Option<(State, Boot, Incarnation)> {
+        let at = self.table.position(id)?;
+        let (boot, incarnation) = self.table.life(at);
+        self.table.state(at).map(|state| (state, boot, incarnation))
+    }
+
+    /// P3: after at most so many periods the member `id` is pinged, if the list stays as it is. `None` if
+    /// there is no such bound: without a bag, or where feedback or ill health change the order.
+    pub fn periods_until_pinged(&self, id: NodeId) -> Option<u64> {
+        let Config { selection, active, passive, local_health, .. } = self.config;
+        let steady = active.is_none() && passive.is_none() && !local_health;
+        let at = self.table.position(id).filter(|&at| self.table.is_listed(at))?;
+        (steady && selection == Selection::Bag)
+            .then(|| self.targets.draws_until(&self.table, &self.config, at))
+    }
+
     /// Whether the list is still being fetched.
     pub fn is_joining(&self) -> bool {
         self.joining.is_some()

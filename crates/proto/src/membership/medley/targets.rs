@@ -231,6 +231,19 @@ impl Targets {
         self.fresh &= self.reports.len() == before;
     }
 
+    /// P3: at most so many draws from the bag, the last of them of the member at `at`.
+    pub(super) fn draws_until(&self, table: &Table, config: &Config, at: usize) -> u64 {
+        let left = self.bag.total();
+        let own = if left == 0 { 0 } else { self.bag.get(at) };
+        if own > 0 {
+            return left - own + 1;
+        }
+        let p = self.probabilities(table, config);
+        let (instance, capped) = bag_of(&p, table, config);
+        let of_all: u64 = p.iter().map(|&p| u64::from(instances(p, instance, capped))).sum();
+        left + of_all - u64::from(instances(p[at], instance, capped)) + 1
+    }
+
     /// How often `at` is in the running bag.
     #[cfg(test)]
     pub(super) fn instances(&self, at: usize) -> u64 {
@@ -258,9 +271,9 @@ impl Targets {
 
     fn refill(&mut self, table: &Table, config: &Config) {
         let p = self.probabilities(table, config);
-        let cap = config.bag_cap.map(|cap| u64::from(cap) * table.listed() as u64);
-        self.instance = instance(&p, cap);
-        self.bag.fill(p.iter().map(|&p| instances(p, self.instance, cap.is_some())));
+        let (instance, capped) = bag_of(&p, table, config);
+        self.instance = instance;
+        self.bag.fill(p.iter().map(|&p| instances(p, instance, capped)));
         self.filled = self.bag.total();
     }
 
@@ -291,6 +304,12 @@ impl Shares {
         let p = self.migrations.iter().fold(p, |p, migration| migration.apply(at, p));
         share(p, self.largest)
     }
+}
+
+/// What one instance in a new bag stands for, and whether the bag is capped (M-9).
+fn bag_of(p: &[f64], table: &Table, config: &Config) -> (f64, bool) {
+    let cap = config.bag_cap.map(|cap| u64::from(cap) * table.listed() as u64);
+    (instance(p, cap), cap.is_some())
 }
 
 /// `r^-m` if the node at `at` is a member, else zero.
