@@ -221,7 +221,7 @@ impl Medley {
 
     pub(super) fn on_tomb(&mut self, now: Time) {
         while self.table.oldest_grave().is_some_and(|dug| dug + self.config.tomb() <= now) {
-            if let Some(at) = self.table.exhume() {
+            if let Some(at) = self.table.exhume(now) {
                 self.targets.shrunk(at);
             }
         }

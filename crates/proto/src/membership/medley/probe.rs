@@ -95,15 +95,15 @@ impl Medley {
         }
     }
 
-    /// M-15: about once per period in the whole group, ping somebody believed dead. If a partition has
-    /// healed, it learns of its death and contradicts.
+    /// M-15: about once per period in the whole group, ping somebody who is no member. If a partition has
+    /// healed, it learns of its death and contradicts; if two groups have formed that never met, they meet.
     fn knock(&mut self, now: Time, out: &mut OutboxOf<Self>) {
-        let graves = self.table.graves();
-        if graves == 0 || self.rng.below(self.table.listed() as u64 + 1) != 0 {
+        let unlisted = self.table.unlisted();
+        if unlisted == 0 || self.rng.below(self.table.listed() as u64 + 1) != 0 {
             return;
         }
-        let nth = self.rng.below(graves as u64) as usize;
-        if let Some(id) = self.table.grave(nth) {
+        let nth = self.rng.below(unlisted as u64) as usize;
+        if let Some(id) = self.table.nth_unlisted(nth) {
             self.sequence += 1;
             self.send(now, id, self.sequence, Body::Ping { on_behalf: None }, out);
         }

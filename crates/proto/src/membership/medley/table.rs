@@ -301,7 +301,6 @@ impl Table {
         let known = self.life(at);
         let state = self.state(at);
         let (next, merged) = match (update.status, state) {
-            // A contact whose tombstone was forgotten keeps its life: no older one may return.
             (Status::Alive | Status::Join, None) if news >= known => (State::Alive, Merged::Listed),
             (Status::Alive | Status::Join, Some(state)) if news > known => match state {
                 State::Alive => (State::Alive, Merged::Raised),
@@ -367,23 +366,24 @@ impl Table {
         self.graves.front().map(|grave| grave.dug)
     }
 
-    /// How many tombstones there are.
-    pub(super) fn graves(&self) -> usize {
-        self.graves.len()
+    /// How many are known but no members: buried, or never heard of.
+    pub(super) fn unlisted(&self) -> usize {
+        self.positions() - self.listed
     }
 
-    /// Whose tombstone the `nth` oldest is.
-    pub(super) fn grave(&self, nth: usize) -> Option<NodeId> {
-        self.graves.get(nth).map(|grave| grave.id)
+    /// The `nth` of them.
+    pub(super) fn nth_unlisted(&self, nth: usize) -> Option<NodeId> {
+        let at = (0..self.positions()).filter(|&at| !self.is_listed(at)).nth(nth)?;
+        Some(self.ids[at])
     }
 
-    /// Forgets the oldest tombstone. If its node was no contact of the host's, its position goes with it
-    /// and is returned.
-    pub(super) fn exhume(&mut self) -> Option<usize> {
+    /// Forgets the oldest tombstone: the position of its node goes with it and is returned. That of a contact of
+    /// the host's is set anew instead, for as long as it is one: news of it may come from beyond any partition.
+    pub(super) fn exhume(&mut self, now: Time) -> Option<usize> {
         let id = self.graves.pop_front()?.id;
         let at = self.position(id)?;
-        self.records[at].set_state(None);
         if self.records[at].has(CONTACT) {
+            self.graves.push_back(Grave { id, dug: now });
             return None;
         }
         self.ids.remove(at);
@@ -473,7 +473,7 @@ mod tests {
                 assert_eq!(table.state(at), Some(state), "{status:?} {incarnation}");
                 assert_eq!(table.life(at), (Boot::new(boot), Incarnation::new(recorded)));
                 assert_eq!(table.listed(), 1 + usize::from(state.is_listed()));
-                assert_eq!(table.graves(), usize::from(!state.is_listed()));
+                assert_eq!(table.graves.len(), usize::from(!state.is_listed()));
             }
             assert_eq!(table.suspicions(at), 1);
             table.fade_suspicions();
@@ -494,18 +494,21 @@ mod tests {
     }
 
     #[test]
-    fn forgotten_strangers_leave_the_book_and_contacts_stay() {
+    fn forgotten_strangers_leave_the_book_and_contacts_stay_buried() {
         let mut table = table();
         let (stranger, new) = table.admit(NodeId::new(4));
         assert!(new);
         let update = Update { subject: Peer::new(NodeId::new(4), FIRST), ..news(FAILED, 1, 0) };
         assert_eq!(table.merge(Time::ZERO, stranger, &update), Merged::Buried);
         apply(&mut table, &news(FAILED, 5, 0));
-        assert_eq!(table.exhume(), Some(stranger));
-        assert_eq!((table.positions(), table.graves()), (2, 1));
-        assert_eq!(table.exhume(), None);
-        assert_eq!((table.positions(), table.graves(), table.oldest_grave()), (2, 0, None));
-        assert_eq!(table.life(1), (Boot::new(5), Incarnation::default()), "raised for good (M-14)");
+        let later = Time::from_micros(1);
+        assert_eq!((table.unlisted(), table.nth_unlisted(1)), (2, Some(NodeId::new(7))));
+        assert_eq!(table.exhume(later), Some(stranger));
+        assert_eq!((table.positions(), table.graves.len()), (2, 1));
+        assert_eq!(table.exhume(later), None);
+        assert_eq!((table.positions(), table.oldest_grave()), (2, Some(later)));
+        assert_eq!(apply(&mut table, &news(Status::Alive, 5, 0)), Merged::Nothing);
+        assert_eq!(apply(&mut table, &news(Status::Alive, 5, 1)), Merged::Listed);
     }
 
     #[test]
