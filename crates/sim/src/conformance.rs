@@ -1,21 +1,28 @@
-//! The conformance suite: one set of cases for every election mode, each judged by the mode's own
-//! promise.
+//! The conformance suite: one set of cases for every election mode and every membership, each judged by its
+//! own promise.
 //!
 //! A case brings trouble and then quiet. While trouble lasts, the safety invariants must hold; once it has
 //! been quiet for as long as the mode says it needs, all live nodes that can talk to each other must
 //! agree, and go on agreeing to the end. The seed draws the size of the network, the delays and who is
 //! hit, so that a sweep of seeds is a sweep of worlds.
+//!
+//! Of a membership the safety invariants are those of [`lists`](crate::lists), and the promise is that in time
+//! everybody live and connected is on everybody's list, and everybody gone on nobody's. It has no leader to hit:
+//! somebody at random is hit instead.
 
 use std::{collections::BTreeMap, fmt, str::FromStr};
 
 use bellwether_proto::{
     Duration, Rng, Seed, Time,
     election::announce::{Bye, Config, ConfigError, Criterion, Entry, Rules, Suppression, Tenure},
+    mechanism::pinged::Patience,
+    membership::medley::{self, Attention, Form, Strategy},
 };
 use rayon::prelude::*;
 
 use crate::{
     invariant::{Settles, Violation},
+    lists::Promise,
     log::Log,
     run::{run, run_logged},
     scenario::{
@@ -25,15 +32,18 @@ use crate::{
     trace::TraceHash,
 };
 
-/// An election mode, and what is known about it.
+/// An election mode or a membership, and what is known about it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Subject {
     /// The name in reports and on the command line.
     pub name: &'static str,
     /// What its nodes run.
     pub protocol: Protocol,
-    /// Once it has been quiet for this long, all agree. Part of the promise.
-    pub settles_within: Duration,
+    /// Once it has been quiet for this long, all agree. Part of the promise. `None` for a membership, whose
+    /// [promise](Promise) follows from its configuration and the size of the group.
+    pub settles_within: Option<Duration>,
+    /// About how many runs of an election one of its runs takes as long as; sweeps try so many fewer seeds.
+    pub cost: u64,
     /// Whether its answers carry epochs; without, what is said of epochs says nothing.
     pub fenced: bool,
     /// `None` if it keeps its promise; otherwise why it is known not to.
@@ -179,7 +189,36 @@ pub fn subjects() -> Vec<Subject> {
         announce("le-s-corrected", uniform, Rules::Corrected),
         as_published("le-a-as-published", at_once),
         as_published("le-s-as-published", uniform),
+        member("swim", Strategy::Swim, Form::Hardened),
+        member("medley", Strategy::Medley, Form::Hardened),
+        member("medley-f", Strategy::Both, Form::Hardened),
+        // Held to safety alone: it neither compares lists nor heals partitions (M-15).
+        member("medley-f-as-published", Strategy::Both, Form::AsPublished),
     ]
+}
+
+/// Lists are compared more often and bags are smaller than by default, or most of a run would be waiting.
+fn member(name: &'static str, strategy: Strategy, form: Form) -> Subject {
+    let suspicion = PERIOD * 8;
+    let silence = (form == Form::Hardened).then_some(suspicion);
+    let patience = Patience { interval: suspicion.div(2), gain: 0.125, silence };
+    let config = medley::Config::new(strategy, form)
+        .with_times(PERIOD, PERIOD.div(4), suspicion)
+        .and_then(|config| config.with_patience(patience))
+        .and_then(|config| config.with_attention(Attention { timeout: PERIOD * 20, chance: 0.1 }))
+        .and_then(|config| match form {
+            Form::Hardened => config.with_sync(Some(10))?.with_bag_cap(Some(4)),
+            Form::AsPublished => Ok(config),
+        });
+    let config = config.expect("these constants satisfy the constraints");
+    Subject {
+        name,
+        protocol: Protocol::Medley(config),
+        settles_within: None,
+        cost: 100,
+        fenced: false,
+        known_to_break: None,
+    }
 }
 
 fn announced(name: &'static str, config: Config) -> Subject {
@@ -194,7 +233,8 @@ fn announced(name: &'static str, config: Config) -> Subject {
     Subject {
         name,
         protocol: Protocol::Announce(AnnounceSettings { config, random_goodness: false }),
-        settles_within: agreed + token_repaired,
+        settles_within: Some(agreed + token_repaired),
+        cost: 1,
         fenced: config.rules() == Rules::Hardened,
         known_to_break: None,
     }
@@ -215,35 +255,59 @@ impl Trial {
     /// The world that `seed` draws for a case.
     pub fn new(subject: &Subject, case: Case, seed: u64) -> Self {
         let mut rng = Seed::new(seed).named("conformance").rng();
+        let Some(settles_within) = subject.settles_within else {
+            return Self::of_membership(subject, case, rng);
+        };
         let nodes = 2 + rng.below(8) as u32;
-        let high = Duration::from_micros(1_000 + rng.below(LONGEST_DELAY.as_micros() - 1_000));
-        let delay = DelayLaw::Uniform { low: Duration::from_millis(1), high };
+        let delay = delay(&mut rng);
         let mut faults = Vec::new();
         let quiet = trouble(case, &mut rng, &mut faults).max(START_SPREAD);
-        let settled = quiet + subject.settles_within;
-        let scenario = Scenario {
-            name: format!("conformance {} {case}", subject.name),
-            duration: settled + WATCHED,
-            until: Until::Duration,
-            network: Network {
-                nodes,
-                start_spread: START_SPREAD,
-                placement: Placement::Mesh,
-                delay: Delay { law: delay, per: Per::Path },
-                loss: Loss::None,
-                routing: Routing::Hops,
-            },
-            protocol: subject.protocol.clone(),
-            faults,
+        let settled = quiet + settles_within;
+        let network = network(nodes, Placement::Mesh, delay);
+        let scenario = scenario(subject, case, settled + WATCHED, network, faults);
+        Self { scenario, quiet_from: Time::ZERO + quiet, settled_by: Time::ZERO + settled }
+    }
+
+    fn of_membership(subject: &Subject, case: Case, mut rng: Rng) -> Self {
+        let nodes = 3 + rng.below(22) as u32;
+        let delay = delay(&mut rng);
+        let mut faults = Vec::new();
+        let over = match case {
+            Case::Swarm => upheaval(&mut rng, &mut faults),
+            _ => trouble(case, &mut rng, &mut faults),
         };
+        faults.iter_mut().for_each(|fault| aim_at_random(&mut fault.kind));
+        let placement = match rng.below(3) {
+            0 => Placement::Mesh,
+            1 => Placement::Ring,
+            _ => {
+                // Wide enough that one draw in a few is connected.
+                let crowd = f64::from(nodes + MOST_JOINERS);
+                let range = 10.0 * libm::sqrt(3.0 * libm::log(crowd) / crowd);
+                Placement::Random { side: 10.0, range, robust: false }
+            }
+        };
+        let network = network(nodes, placement, delay);
+        let mut scenario = scenario(subject, case, over, network, faults);
+        let quiet = scenario.quiet_from().unwrap_or(over);
+        let Protocol::Medley(config) = &subject.protocol else {
+            unreachable!("every other protocol is an election")
+        };
+        // Long enough to see all that is to go right, and as published something.
+        let promise = Promise::new(&scenario, config);
+        let settled = quiet + promise.mending.max(promise.forgetting).unwrap_or(PERIOD * 200);
+        scenario.duration = settled + WATCHED;
         Self { scenario, quiet_from: Time::ZERO + quiet, settled_by: Time::ZERO + settled }
     }
 
     /// Runs it and returns what did not hold, and which situations could have arisen.
     pub fn judge(&self, seed: u64, log: Log<'_>) -> (Vec<Violation>, Vec<Situation>) {
         let outcome = run_logged(&self.scenario, seed, log)
-            .expect("everybody hears everybody here, so there is a placement");
+            .expect("everybody hears everybody, or enough that some draw is connected");
         let mut violations = outcome.violations;
+        if matches!(self.scenario.protocol, Protocol::Medley(_)) {
+            return (violations, outcome.sometimes);
+        }
         let mut settles = Settles::new(self.settled_by);
         for (from, to) in outcome.disagreements {
             if let Err(detail) = settles.disagreement(from, to) {
@@ -274,7 +338,7 @@ pub struct Verdict {
     pub situations: BTreeMap<(&'static str, &'static str), u64>,
 }
 
-/// Tries a case with `seeds` seeds from `first` on, in parallel; `finished` is called after each.
+/// Tries a case with `seeds` seeds, or fewer of a [costly](Subject::cost) subject, from `first` on, in parallel; `finished` is called after each.
 pub fn sweep(
     subject: &Subject,
     case: Case,
@@ -282,6 +346,7 @@ pub fn sweep(
     seeds: u64,
     finished: impl Fn() + Sync,
 ) -> Verdict {
+    let seeds = seeds.div_ceil(subject.cost);
     let results: Vec<_> = (0..seeds)
         .into_par_iter()
         .map(|index| {
@@ -309,11 +374,45 @@ pub fn behaviour() -> TraceHash {
         for case in Case::ALL {
             let scenario = Trial::new(&subject, case, 1).scenario;
             let outcome = run(&scenario, 1);
-            let outcome = outcome.expect("everybody hears everybody here, so there is a placement");
+            let outcome =
+                outcome.expect("everybody hears everybody, or enough that some draw is connected");
             digest.fold(outcome.trace.get());
         }
     }
     digest
+}
+
+fn delay(rng: &mut Rng) -> Delay {
+    let high = Duration::from_micros(1_000 + rng.below(LONGEST_DELAY.as_micros() - 1_000));
+    Delay { law: DelayLaw::Uniform { low: Duration::from_millis(1), high }, per: Per::Path }
+}
+
+fn network(nodes: u32, placement: Placement, delay: Delay) -> Network {
+    Network {
+        nodes,
+        start_spread: START_SPREAD,
+        placement,
+        delay,
+        loss: Loss::None,
+        routing: Routing::Hops,
+    }
+}
+
+fn scenario(
+    subject: &Subject,
+    case: Case,
+    duration: Duration,
+    network: Network,
+    faults: Vec<Fault>,
+) -> Scenario {
+    Scenario {
+        name: format!("conformance {} {case}", subject.name),
+        duration,
+        until: Until::Duration,
+        network,
+        protocol: subject.protocol.clone(),
+        faults,
+    }
 }
 
 /// Adds what a case brings, and returns when it is over.
@@ -430,6 +529,44 @@ fn swarm(rng: &mut Rng, faults: &mut Vec<Fault>) -> Duration {
     quiet
 }
 
+/// The swarm of a membership. Some of what it brings lasts for much longer than usual, longer than tombstones stand;
+/// those that crash may stay down.
+fn upheaval(rng: &mut Rng, faults: &mut Vec<Fault>) -> Duration {
+    let mut start = Duration::ZERO;
+    let mut over = Duration::ZERO;
+    for _ in 0..1 + rng.below(6) {
+        let case = Case::ALL[rng.below(Case::ALL.len() as u64 - 1) as usize];
+        let mut some = Vec::new();
+        let length = trouble(case, rng, &mut some);
+        let stretch = if rng.chance(0.2) { 2 + rng.below(8) } else { 1 };
+        over = over.max(start + length * stretch);
+        let first = some.first().map_or(Duration::ZERO, |fault| fault.at);
+        for fault in &mut some {
+            fault.at = start + first + fault.at.saturating_sub(first) * stretch;
+            if let FaultKind::Crash(who) | FaultKind::Leave(who) | FaultKind::Pause { who, .. } =
+                &mut fault.kind
+                && *who == Who::Leader
+            {
+                *who = Who::Count(1 + rng.below(3) as u32);
+            }
+        }
+        faults.append(&mut some);
+        start += rng.up_to(Duration::from_secs(15));
+    }
+    let mut add = |kind| {
+        faults.push(Fault { at: over, spread: Duration::ZERO, every: None, until: None, kind })
+    };
+    add(FaultKind::Heal);
+    if rng.chance(0.5) {
+        let state = if rng.chance(0.5) { State::Kept } else { State::Lost };
+        add(FaultKind::Recover { who: Who::All, state });
+    }
+    if rng.chance(0.5) {
+        add(FaultKind::Join { count: 1 });
+    }
+    over
+}
+
 fn aim_at_random(kind: &mut FaultKind) {
     if let FaultKind::Crash(who)
     | FaultKind::Leave(who)
@@ -442,6 +579,10 @@ fn aim_at_random(kind: &mut FaultKind) {
     }
 }
 
+/// Of a membership.
+const PERIOD: Duration = Duration::from_millis(500);
+/// At most six times three, and one.
+const MOST_JOINERS: u32 = 19;
 const ANNOUNCE: Duration = Duration::from_secs(1);
 /// Four announcements in a row may be lost before a leader is given up.
 const LISTEN: Duration = Duration::from_secs(4);
