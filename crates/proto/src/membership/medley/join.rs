@@ -6,7 +6,7 @@
 
 use alloc::vec::Vec;
 
-use super::{Body, Medley, Message, Timer, Update, message::ROOM};
+use super::{Body, Medley, Message, Role, Timer, Update, message::ROOM};
 use crate::{
     id::{NodeId, Peer},
     machine::OutboxOf,
@@ -113,7 +113,8 @@ impl Medley {
         (updates, next)
     }
 
-    /// Answers with a page.
+    /// Answers with a page. Not while leaving: the answer would introduce us to somebody who has not heard our
+    /// goodbye, and the joiner asks somebody else in time.
     pub(super) fn on_join(
         &mut self,
         from: Peer,
@@ -121,6 +122,9 @@ impl Medley {
         after: Option<NodeId>,
         out: &mut OutboxOf<Self>,
     ) {
+        if self.role == Role::Leaving {
+            return;
+        }
         let (updates, next) = self.page(after);
         let body = Body::JoinAck { next };
         out.send(from.id, Message { sequence, incarnation: self.incarnation, body, updates });
