@@ -1,15 +1,16 @@
 //! `bellwether sim`: runs of one scenario.
 
 use std::{
-    fs::OpenOptions,
+    fs::{File, OpenOptions},
     io::{self, BufWriter, Write},
     path::{Path, PathBuf},
 };
 
 use bellwether_sim::{
     log::{Entry, Log},
+    membership_trace::INTERVAL,
     metric::{Metric, Summary, Unit},
-    run::{Report, run_logged, run_many},
+    run::{Report, record_membership, run_logged, run_many},
     scenario::Scenario,
 };
 use comfy_table::{CellAlignment, Table, presets};
@@ -37,6 +38,9 @@ pub(crate) struct Args {
     /// Write the event log of the run to a new file, one JSON object a line
     #[arg(long, value_name = "FILE", conflicts_with_all = ["runs", "replay"])]
     trace: Option<PathBuf>,
+    /// Write what all nodes list every two seconds to a new file; needs a membership, and one run
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["runs", "replay"])]
+    record_membership: Option<PathBuf>,
     /// Print one run step by step
     #[arg(long, value_name = "SEED", conflicts_with_all = ["runs", "seed"])]
     replay: Option<u64>,
@@ -62,6 +66,9 @@ pub(crate) fn run(args: Args) -> Result<bool, Failure> {
     }
     if let Some(path) = &args.trace {
         write_trace(&scenario, args.seed, path)?;
+    }
+    if let Some(path) = &args.record_membership {
+        write_membership(&scenario, args.seed, path)?;
     }
     let bar = progress(args.runs);
     let threads = args.threads.map(usize::from);
@@ -100,16 +107,7 @@ fn replay(scenario: &Scenario, seed: u64, json: bool) -> Result<bool, Failure> {
 
 /// A header with what it is a trace of, a line for every step, and the hash that vouches for it.
 fn write_trace(scenario: &Scenario, seed: u64, path: &Path) -> Result<(), Failure> {
-    let file =
-        OpenOptions::new().write(true).create_new(true).open(path).map_err(|error| match error
-            .kind()
-        {
-            io::ErrorKind::AlreadyExists => {
-                let path = path.display();
-                Failure::Other(format!("{path} exists already; remove it or name another file"))
-            }
-            _ => about(path)(error),
-        })?;
+    let file = create(path)?;
     let mut out = BufWriter::new(file);
     let header = json!({
         "scenario": scenario.name,
@@ -128,6 +126,27 @@ fn write_trace(scenario: &Scenario, seed: u64, path: &Path) -> Result<(), Failur
         .and_then(|()| writeln!(out, "{}", json!({ "trace_hash": outcome.trace.to_string() })))
         .and_then(|()| out.flush())
         .map_err(about(path))
+}
+
+fn write_membership(scenario: &Scenario, seed: u64, path: &Path) -> Result<(), Failure> {
+    let Some(trace) = record_membership(scenario, seed, INTERVAL)? else {
+        let problem = "--record-membership: the nodes of this scenario keep no lists of members";
+        return Err(Failure::Other(format!("{problem}; [membership] kind = \"medley\" does")));
+    };
+    let mut file = create(path)?;
+    file.write_all(&trace.to_bytes()).map_err(about(path))
+}
+
+/// Never overwrites.
+fn create(path: &Path) -> Result<File, Failure> {
+    let file = OpenOptions::new().write(true).create_new(true).open(path);
+    file.map_err(|error| match error.kind() {
+        io::ErrorKind::AlreadyExists => {
+            let path = path.display();
+            Failure::Other(format!("{path} exists already; remove it or name another file"))
+        }
+        _ => about(path)(error),
+    })
 }
 
 fn print(

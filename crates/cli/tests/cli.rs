@@ -93,6 +93,31 @@ fn a_field_too_sparse_to_connect_is_an_error_with_advice() {
 }
 
 #[test]
+fn lists_of_members_are_recorded_the_same_twice_and_only_where_there_are_any() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    let (field, election) = (scenario("medley-field.toml"), scenario("announce-failover.toml"));
+    let record = |file: &str, out: &str| {
+        bellwether(&["sim", file, "--seed", "3", "--record-membership", out])
+    };
+    for out in ["one", "other"] {
+        let output = record(&field, &path(out));
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    }
+    let [one, other] = ["one", "other"].map(|name| std::fs::read(path(name)).unwrap());
+    assert!(one.starts_with(b"BWMT") && one == other);
+    for (file, out, expected) in
+        [(&field, "one", "exists already"), (&election, "none", "keep no lists of members")]
+    {
+        let output = record(file, &path(out));
+        assert_eq!(output.status.code(), Some(2));
+        assert!(text(&output.stderr).contains(expected), "{}", text(&output.stderr));
+    }
+    let several = bellwether(&["sim", &field, "--runs", "2", "--record-membership", "x"]);
+    assert_eq!(several.status.code(), Some(2));
+}
+
+#[test]
 fn a_trace_is_written_once_and_names_what_it_is_of() {
     let folder = tempfile::tempdir().unwrap();
     let trace = folder.path().join("run.jsonl").display().to_string();

@@ -38,6 +38,7 @@
 //! | [`schedule`] | faults, carried out |
 //! | [`watch`], [`agreement`], [`announcing`], [`detection`], [`lists`], [`invariant`], [`metric`] | what is watched and measured |
 //! | [`conformance`] | the suite every election passes |
+//! | [`membership_trace`] | recorded lists of members, to be played to elections |
 //! | [`queue`], [`trace`], [`log`] | the event queue, the trace hash, the event log |
 
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
@@ -51,6 +52,7 @@ pub mod engine;
 pub mod invariant;
 pub mod lists;
 pub mod log;
+pub mod membership_trace;
 pub mod metric;
 pub mod network;
 pub mod queue;

@@ -24,6 +24,7 @@ use crate::{
     invariant::Violation,
     lists::{Lists, Promise},
     log::Log,
+    membership_trace::{MembershipTrace, Recorder},
     metric::{Metric, Summary},
     network::{Disconnected, Network, Placed, place},
     scenario::{AnnounceSettings, Protocol, Scenario},
@@ -206,12 +207,18 @@ fn readings(book: &mut Network, placed: &Placed) -> Vec<(u32, ContactChange)> {
     readings
 }
 
-fn run_membership(
+/// A simulation of members: the world of the scenario, and who makes and surveys them.
+struct Members {
+    world: Network,
+    build: Builder<Medley>,
+    survey: Survey<Medley>,
+}
+
+fn members(
     scenario: &Scenario,
     seed: u64,
-    log: Log<'_>,
     config: medley::Config,
-) -> Result<Outcome, Disconnected> {
+) -> Result<Members, Disconnected> {
     // Paths as they are when everybody is up; those that join later are known, but not yet listed.
     let (world, nodes) = world(scenario, Seed::new(seed))?;
     let mut network = world.clone();
@@ -224,7 +231,37 @@ fn run_membership(
         Medley::new(me, config, seed, durable, contacts)
     });
     let survey = Box::new(move |placed: &Placed| readings(&mut book.borrow_mut(), placed));
-    let lists = Lists::new(nodes, Promise::new(scenario, &config));
+    Ok(Members { world, build, survey })
+}
+
+/// Runs a scenario once and looks at all lists every `interval`; `None` if its nodes have no lists.
+///
+/// # Errors
+///
+/// [`Disconnected`] if a random placement cannot be drawn.
+pub fn record_membership(
+    scenario: &Scenario,
+    seed: u64,
+    interval: Duration,
+) -> Result<Option<MembershipTrace>, Disconnected> {
+    let Protocol::Medley(config) = scenario.protocol else { return Ok(None) };
+    let Members { world, build, survey } = members(scenario, seed, config)?;
+    let interval = interval.max(Duration::from_micros(1));
+    let mut recorder = Recorder::new(scenario.capacity(), interval, scenario.digest(), seed);
+    let seed = Seed::new(seed);
+    let mut sim = Sim::new(world, scenario.capacity(), seed, build, ());
+    schedule::play_looking(&mut sim, scenario, seed, survey, interval, |sim| recorder.look(sim))?;
+    Ok(Some(recorder.finish()))
+}
+
+fn run_membership(
+    scenario: &Scenario,
+    seed: u64,
+    log: Log<'_>,
+    config: medley::Config,
+) -> Result<Outcome, Disconnected> {
+    let Members { world, build, survey } = members(scenario, seed, config)?;
+    let lists = Lists::new(scenario.capacity(), Promise::new(scenario, &config));
     let watching = (Detecting::default(), lists);
     let mut sim = play(scenario, seed, world, build, survey, (watching, log))?;
     let end = sim.now();

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use bellwether_proto::{Machine, Rng, Seed, Time};
+use bellwether_proto::{Duration, Machine, Rng, Seed, Time};
 
 use crate::{
     engine::{Observer, Sim, Status},
@@ -40,17 +40,43 @@ pub fn play<M: Machine, O: Observer<M> + Favourite>(
     sim: &mut Sim<M, O>,
     scenario: &Scenario,
     seed: Seed,
+    survey: Survey<M>,
+) -> Result<(), Disconnected> {
+    play_looking(sim, scenario, seed, survey, scenario.duration, |_| ())
+}
+
+/// The same, and `look` is called at time zero and `every` so often: before anything happens at that instant, but for
+/// those that start at time zero.
+///
+/// # Errors
+///
+/// [`Disconnected`] if a fault is to keep the network connected and cannot.
+pub fn play_looking<M: Machine, O: Observer<M> + Favourite>(
+    sim: &mut Sim<M, O>,
+    scenario: &Scenario,
+    seed: Seed,
     mut survey: Survey<M>,
+    every: Duration,
+    mut look: impl FnMut(&Sim<M, O>),
 ) -> Result<(), Disconnected> {
     let mut schedule = Schedule::new(scenario, seed);
-    while let Some(((at, _), step)) = schedule.steps.pop_first() {
+    let end = Time::ZERO + scenario.duration;
+    let mut next = Time::ZERO;
+    loop {
+        let at = schedule.steps.keys().next().map_or(end, |&(at, _)| at);
+        while next < at || (next == at && at > Time::ZERO && next < end) {
+            if sim.advance(next) {
+                return Ok(());
+            }
+            look(sim);
+            next += every;
+        }
         if sim.advance(at) {
             return Ok(());
         }
+        let Some(((at, _), step)) = schedule.steps.pop_first() else { return Ok(()) };
         schedule.carry_out(sim, at, step, &mut survey)?;
     }
-    sim.advance(Time::ZERO + scenario.duration);
-    Ok(())
 }
 
 struct Schedule<'a> {

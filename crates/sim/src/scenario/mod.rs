@@ -60,11 +60,14 @@ impl Scenario {
             }
             let last = fault.until.unwrap_or(fault.at + fault.spread);
             let lasts = match fault.kind {
-                FaultKind::Pause { length, .. } | FaultKind::Loss { length, .. } => length,
+                FaultKind::Pause { length, .. }
+                | FaultKind::Loss { length, .. }
+                | FaultKind::Starve { length, .. }
+                | FaultKind::Cut { length: Some(length), .. } => length,
                 FaultKind::Duplicate { length, by, .. } | FaultKind::Reorder { length, by, .. } => {
                     length + by
                 }
-                FaultKind::Cut { .. } => {
+                FaultKind::Cut { length: None, .. } => {
                     cut = cut.max(Some(last));
                     Duration::ZERO
                 }
@@ -78,6 +81,7 @@ impl Scenario {
                 | FaultKind::Join { .. }
                 | FaultKind::Partition(_)
                 | FaultKind::Isolate(_)
+                | FaultKind::Move { .. }
                 | FaultKind::Drift { .. } => Duration::ZERO,
             };
             quiet = quiet.max(last + lasts);

@@ -7,7 +7,7 @@
 //! ```text
 //! Idle     --Start------------------> Running  arm Period; Join to a contact unless members are given
 //! Running  --Period fires-----------> Running  Ping to a drawn target; arm Ack, ProbeEnd, Period;
-//!                                              now and then Unlucky, Sync, Ping to somebody dead
+//!                                              now and then Unlucky, Sync, Ping to somebody not listed
 //! Running  --Ack fires--------------> Running  PingReq to helpers
 //! Running  --ProbeEnd fires---------> Running  the target becomes suspect
 //! Running  --Ack, IndirectAck-------> Running  disarm Ack and ProbeEnd, if it answers the probe
@@ -17,7 +17,7 @@
 //! Running  --Unlucky----------------> Running  its sender is pinged more often
 //! Running  --rumour of our death----> Running  ReportAlive in the next incarnation
 //! Running  --Suspicion fires--------> Running  the suspect is removed: Failed
-//! Running  --Tomb fires-------------> Running  the oldest tombstone is forgotten
+//! Running  --Tomb fires-------------> Running  the oldest tombstone is forgotten, unless of a contact
 //! Running  --Join-------------------> Running  JoinAck with a page of the list
 //! Running  --JoinAck----------------> Running  Join for the next page, or disarm Join
 //! Running  --Join fires-------------> Running  Join to the next contact

@@ -236,7 +236,7 @@ impl Targets {
         let left = self.bag.total();
         let own = if left == 0 { 0 } else { self.bag.get(at) };
         if own > 0 {
-            return left - own + 1;
+            return left - u64::from(own) + 1;
         }
         let p = self.probabilities(table, config);
         let (instance, capped) = bag_of(&p, table, config);

@@ -1,0 +1,118 @@
+//! Recorded lists: the same from the same seed, and the same again when played to somebody else.
+
+use std::{collections::BTreeMap, convert::Infallible, path::Path};
+
+use bellwether_proto::{
+    Input, InputOf, Machine, NodeId, OutboxOf, Rejected, Seed, Time, membership::medley::Message,
+};
+use bellwether_sim::{
+    engine::Sim,
+    membership_trace::{Change, INTERVAL, Lister, MembershipTrace, Recorder, inject},
+    network::{Network, place},
+    run::record_membership,
+    scenario::Scenario,
+};
+use rayon::prelude::*;
+
+/// The field of the thesis with loss and churn, so that there is something to see.
+fn field() -> Scenario {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/medley-field.toml");
+    let churn = r#"fault=[
+        { at = "20s", kind = "crash", count = 3 },
+        { at = "90s", kind = "recover", state = "lost" },
+        { at = "150s", kind = "leave", count = 2 },
+    ]"#;
+    let sets = [churn, "network.loss.rate=0.1"].map(str::to_owned);
+    Scenario::load(&path, &sets).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn record(scenario: &Scenario, seed: u64) -> MembershipTrace {
+    let trace = record_membership(scenario, seed, INTERVAL).expect("the field can be drawn");
+    trace.expect("members keep lists")
+}
+
+/// Stands on a membership and only keeps what it is told.
+#[derive(Default)]
+struct Listener(BTreeMap<NodeId, u32>);
+
+impl Machine for Listener {
+    type Message = Message;
+    type Timer = Infallible;
+    type Feed = (NodeId, Change);
+    type Command = Infallible;
+    type Durable = ();
+    type Event = ();
+
+    fn handle(
+        &mut self,
+        _now: Time,
+        input: InputOf<'_, Self>,
+        _out: &mut OutboxOf<Self>,
+    ) -> Result<(), Rejected> {
+        match input {
+            Input::Feed((member, Change::Up { suspicions } | Change::Suspicions(suspicions))) => {
+                self.0.insert(member, suspicions);
+            }
+            Input::Feed((member, Change::Down)) => {
+                self.0.remove(&member);
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn deadline(&self) -> Option<(Time, Infallible)> {
+        None
+    }
+}
+
+impl Lister for Listener {
+    fn listed(&self, each: &mut dyn FnMut(NodeId, u32)) {
+        self.0.iter().for_each(|(&id, &suspicions)| each(id, suspicions));
+    }
+}
+
+#[test]
+fn a_trace_that_is_played_and_recorded_again_is_the_same() {
+    let scenario = field();
+    let bytes = record(&scenario, 5).to_bytes();
+    let trace = MembershipTrace::from_bytes(&bytes).unwrap_or_else(|error| panic!("{error}"));
+    let seed = Seed::new(1);
+    let placed = place(&scenario.network.placement, trace.nodes(), &mut seed.rng());
+    let placed = placed.expect("the field can be drawn");
+    let network = Network::new(&scenario.network, placed, trace.nodes(), seed.rng());
+    let build = Box::new(|_, _, _| Listener::default());
+    let mut sim = Sim::new(network, trace.nodes(), seed, build, ());
+    let mut recorder = Recorder::new(trace.nodes(), trace.interval(), scenario.digest(), 5);
+    inject(&mut sim, &trace, |member, change| (member, change), |sim| recorder.look(sim));
+    assert_eq!(recorder.finish().to_bytes(), bytes);
+    let downs =
+        trace.feeds().filter(|feed| feed.change == Change::Down && feed.node == feed.member);
+    assert_eq!(downs.count(), 5, "three crash, two leave");
+    let suspected = trace.feeds().filter(|feed| matches!(feed.change, Change::Suspicions(1..)));
+    assert!(suspected.count() > 100, "with loss the living are suspected");
+}
+
+#[test]
+fn two_recordings_of_a_seed_are_the_same_on_any_number_of_threads() {
+    let scenario = field();
+    let on = |threads| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+        let record = |seed| record(&scenario, seed).to_bytes();
+        pool.install(|| (1..5_u64).into_par_iter().map(record).collect::<Vec<_>>())
+    };
+    let alone = on(1);
+    assert_eq!(alone, on(2));
+    assert_ne!(alone[0], alone[1]);
+}
+
+/// As expected: two bytes for each of 49 × 49 entries of the first look, and a byte for each quiet one.
+#[test]
+fn a_quiet_trace_is_small() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/medley-field.toml");
+    let scenario = Scenario::load(&path, &[]).unwrap_or_else(|error| panic!("{error}"));
+    let trace = record(&scenario, 1);
+    assert_eq!((trace.nodes(), trace.looks()), (49, 150));
+    let bytes = trace.to_bytes().len();
+    assert!((5_000..6_500).contains(&bytes), "{bytes}");
+}
