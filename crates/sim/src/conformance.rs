@@ -215,7 +215,7 @@ fn member(name: &'static str, strategy: Strategy, form: Form) -> Subject {
         name,
         protocol: Protocol::Medley(config),
         settles_within: None,
-        cost: 100,
+        cost: 50,
         fenced: false,
         known_to_break: None,
     }
