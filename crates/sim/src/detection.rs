@@ -79,6 +79,12 @@ impl Detection {
         self.false_removals
     }
 
+    /// Crashes that nobody has found.
+    pub fn undetected(&self) -> u32 {
+        let found = |subject| self.removed.get(subject).is_some_and(|by| !by.is_empty());
+        self.down.keys().filter(|&subject| !found(subject)).count() as u32
+    }
+
     /// What each crash came to that at least one of the `live` nodes found.
     pub fn detected(&self, live: u32) -> Vec<Detected> {
         let one = |(subject, &crash): (&NodeId, &Time)| {
@@ -156,6 +162,25 @@ mod tests {
         assert_eq!(found[0].mean, (18.0 + 20.0 + 25.0) / 3.0);
         assert_eq!(found[0].incomplete, 0.25);
         assert_eq!(detection.false_removals(), 0);
+    }
+
+    #[test]
+    fn a_crash_that_nobody_found_is_counted() {
+        let mut detection = Detection::new();
+        for node in [4, 5, 6] {
+            detection.crashed(at(10), id(node));
+        }
+        detection.removed(at(28), id(0), id(4));
+        detection.removed(at(29), id(1), id(5));
+        assert_eq!((detection.detected(4).len(), detection.undetected()), (2, 1));
+        detection.crashed(at(30), id(1));
+        assert_eq!(
+            detection.undetected(),
+            3,
+            "whoever found it is gone too, and was not found itself"
+        );
+        detection.started(id(1));
+        assert_eq!(detection.undetected(), 2);
     }
 
     #[test]

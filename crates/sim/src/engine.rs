@@ -109,7 +109,12 @@ pub struct Counters {
     pub transmissions: u64,
     /// Bytes of all those transmissions.
     pub hop_bytes: u64,
+    /// Messages by their transmissions, none at all first; the last entry is of all longer ways.
+    pub by_hops: [u64; LONGEST_WAY + 2],
 }
+
+/// The longest way in hops that is counted by itself. Arbitrary: it crosses the field of the thesis.
+pub const LONGEST_WAY: usize = 6;
 
 /// Somebody who watches a run. Every method does nothing unless implemented, and costs nothing then.
 pub trait Observer<M: Machine> {
@@ -516,6 +521,7 @@ impl<M: Machine, O: Observer<M>> Sim<M, O> {
         self.counters.bytes += bytes;
         self.counters.transmissions += u64::from(travel.transmissions);
         self.counters.hop_bytes += bytes * u64::from(travel.transmissions);
+        self.counters.by_hops[(travel.transmissions as usize).min(LONGEST_WAY + 1)] += 1;
         self.counters.lost += u64::from(travel.lost);
         self.counters.undeliverable += u64::from(travel.unreachable);
         if self.arrivals.is_empty() {

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::engine::LONGEST_WAY;
+
 /// What a run measures. Names are stable: scripts and result files use them.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub enum Metric {
@@ -42,6 +44,12 @@ pub enum Metric {
     TLast,
     /// From a crash to the first live node that took the crashed one off its list; the mean over crashes.
     FirstDetection,
+    /// The same for the crash that was found soonest.
+    EarliestDetection,
+    /// The same for the crash that was found latest.
+    LatestDetection,
+    /// Crashes that nobody found.
+    Undetected,
     /// From then to the last live node that did.
     Dissemination,
     /// From then to the median live node.
@@ -58,6 +66,8 @@ pub enum Metric {
     ProductCost,
     /// Transmissions for each message sent.
     MeanHops,
+    /// Share of messages that went this many hops or fewer, of those that had a way to go.
+    WithinHops(Hops),
     /// Pings answered.
     Acked,
     /// Pings unanswered when they were checked.
@@ -80,6 +90,36 @@ pub enum Metric {
     Transmissions,
     /// Bytes of all those transmissions: per hop.
     HopBytes,
+}
+
+/// A number of hops, of those that are counted one by one.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub struct Hops(usize);
+
+impl Hops {
+    /// All of them, from one on.
+    pub const ALL: [Self; LONGEST_WAY] = {
+        let mut all = [Self(0); LONGEST_WAY];
+        let mut at = 0;
+        while at < LONGEST_WAY {
+            all[at] = Self(at + 1);
+            at += 1;
+        }
+        all
+    };
+
+    /// How many.
+    pub const fn get(self) -> usize {
+        self.0
+    }
+
+    /// Of messages counted by their hops, the share that went this many or fewer; `None` if none went
+    /// anywhere.
+    pub fn share(self, counted: &[u64; LONGEST_WAY + 2]) -> Option<f64> {
+        let all: u64 = counted[1..].iter().sum();
+        let within: u64 = counted[1..=self.0].iter().sum();
+        (all > 0).then(|| within as f64 / all as f64)
+    }
 }
 
 /// What a metric counts in.
@@ -117,6 +157,9 @@ impl Metric {
             Self::TLastFirst => "t_last_first",
             Self::TLast => "t_last",
             Self::FirstDetection => "first_detection",
+            Self::EarliestDetection => "earliest_detection",
+            Self::LatestDetection => "latest_detection",
+            Self::Undetected => "undetected",
             Self::Dissemination => "dissemination",
             Self::MedianDissemination => "median_dissemination",
             Self::MeanDetection => "mean_detection",
@@ -125,6 +168,7 @@ impl Metric {
             Self::FalseRemovals => "false_removals",
             Self::ProductCost => "product_cost",
             Self::MeanHops => "mean_hops",
+            Self::WithinHops(hops) => WITHIN[hops.0 - 1],
             Self::Acked => "acked",
             Self::Missed => "missed",
             Self::Events => "events",
@@ -147,6 +191,8 @@ impl Metric {
             | Self::InconsistentTime
             | Self::RecoveryTime
             | Self::FirstDetection
+            | Self::EarliestDetection
+            | Self::LatestDetection
             | Self::Dissemination
             | Self::MedianDissemination
             | Self::MeanDetection
@@ -154,11 +200,14 @@ impl Metric {
             | Self::TFirst
             | Self::TLastFirst
             | Self::TLast => Unit::Seconds,
-            Self::Agreement | Self::LeaderlessAtEnd | Self::Incomplete => Unit::Ratio,
+            Self::Agreement | Self::LeaderlessAtEnd | Self::Incomplete | Self::WithinHops(_) => {
+                Unit::Ratio
+            }
             Self::Bytes | Self::HopBytes => Unit::Bytes,
             Self::Elections
             | Self::LeaderChanges
             | Self::LeadersAtOnce
+            | Self::Undetected
             | Self::FalseSuspicions
             | Self::FalseRemovals
             | Self::ProductCost
@@ -179,6 +228,15 @@ impl Metric {
         }
     }
 }
+
+const WITHIN: [&str; LONGEST_WAY] = [
+    "within_1_hop",
+    "within_2_hops",
+    "within_3_hops",
+    "within_4_hops",
+    "within_5_hops",
+    "within_6_hops",
+];
 
 impl fmt::Display for Metric {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -254,6 +312,17 @@ mod tests {
         assert!((summary.sd - 29.011_491_975_882_016).abs() < 1e-12);
         assert_eq!((summary.p50, summary.p95, summary.p99), (50.0, 95.0, 99.0));
         assert!((summary.standard_error() - 2.901_149_197_588_201_6).abs() < 1e-12);
+    }
+
+    #[test]
+    fn hops_are_shares_of_what_had_a_way_to_go() {
+        let counted = [7, 5, 3, 0, 0, 0, 1, 1];
+        let shares = Hops::ALL.map(|hops| hops.share(&counted).unwrap());
+        assert_eq!(shares, [0.5, 0.8, 0.8, 0.8, 0.8, 0.9], "unreachable ones apart, 10 went");
+        assert_eq!(Hops::ALL[0].share(&[3, 0, 0, 0, 0, 0, 0, 0]), None);
+        for (hops, name) in Hops::ALL.into_iter().zip(WITHIN) {
+            assert!(name.starts_with(&format!("within_{}_hop", hops.get())), "{name}");
+        }
     }
 
     #[test]

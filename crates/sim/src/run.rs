@@ -25,7 +25,7 @@ use crate::{
     lists::{Lists, Promise},
     log::Log,
     membership_trace::{MembershipTrace, Recorder},
-    metric::{Metric, Summary},
+    metric::{Hops, Metric, Summary},
     network::{Disconnected, Network, Placed, place},
     scenario::{AnnounceSettings, Protocol, Scenario},
     schedule::{self, Favourite, Survey},
@@ -273,10 +273,14 @@ fn run_membership(
         let sum: f64 = found.iter().map(of).sum();
         (!found.is_empty()).then(|| sum / found.len() as f64)
     };
+    let first = || found.iter().map(|one| one.first);
     let counters = *sim.counters();
     let transmissions = counters.transmissions as f64;
     let own = [
         (Metric::FirstDetection, mean(|one| one.first.as_secs_f64())),
+        (Metric::EarliestDetection, first().min().map(Duration::as_secs_f64)),
+        (Metric::LatestDetection, first().max().map(Duration::as_secs_f64)),
+        (Metric::Undetected, Some(f64::from(detection.undetected()))),
         (Metric::Dissemination, mean(|one| one.spread.as_secs_f64())),
         (Metric::MedianDissemination, mean(|one| one.median_spread.as_secs_f64())),
         (Metric::MeanDetection, mean(|one| one.mean)),
@@ -286,10 +290,11 @@ fn run_membership(
         (Metric::ProductCost, mean(|one| one.mean).map(|mean| libm::sqrt(mean * transmissions))),
         (Metric::MeanHops, Some(transmissions / counters.messages.max(1) as f64)),
     ];
+    let hops = Hops::ALL.map(|hops| (Metric::WithinHops(hops), hops.share(&counters.by_hops)));
     Ok(Outcome {
         violations: lists.violations().to_vec(),
         sometimes: lists.sometimes(),
-        ..outcome(&sim, seed, own)
+        ..outcome(&sim, seed, own.into_iter().chain(hops))
     })
 }
 
@@ -344,6 +349,7 @@ fn outcome<M: Machine, O: Observer<M>>(
         bytes,
         transmissions,
         hop_bytes,
+        by_hops: _,
     } = *sim.counters();
     let counted = [
         (Metric::Messages, messages),
