@@ -22,7 +22,7 @@ fn every_cell_of_every_experiment_is_a_scenario_of_its_own() {
             }
         }
     }
-    // The digest's table of announce experiments.
+    // The digests' tables of experiments.
     for id in [
         "announce-tab-5.1",
         "announce-fig-5.6",
@@ -47,6 +47,15 @@ fn every_cell_of_every_experiment_is_a_scenario_of_its_own() {
         "announce-sq",
         "announce-k",
         "announce-supal",
+        "wang-fig-3.1",
+        "wang-fig-4.1",
+        "wang-fig-4.4",
+        "wang-fig-4.5",
+        "wang-fig-4.6",
+        "bw-medley-swim",
+        "bw-medley-quiet",
+        "bw-medley-load",
+        "bw-medley-local",
     ] {
         assert!(ids.contains(id), "{id} is missing");
     }

@@ -8,11 +8,8 @@ mod future;
 mod messages;
 mod steady;
 
-use crate::{
-    claim::{Claim, Estimate},
-    experiment::{Cell, Experiment, Size},
-    table::Table,
-};
+use super::{between, bounded, difference, ratio, shown};
+use crate::experiment::{Cell, Experiment, Size};
 
 pub(super) fn all() -> Vec<Experiment> {
     [cold::all(), messages::all(), steady::all(), future::all()].into_iter().flatten().collect()
@@ -131,41 +128,4 @@ fn sweep(size: Size, variants: &[&str], losses: &[Lossy]) -> Vec<Cell> {
         }
     }
     cells
-}
-
-/// Whether a value lies between two bounds: at full size itself, when quick with four standard errors' grace.
-fn between(table: &Table, value: Option<Estimate>, low: f64, high: f64) -> bool {
-    let grace = match table.size() {
-        Size::Full => 0.0,
-        Size::Quick => 4.0 / 1.96,
-    };
-    value.is_some_and(|one| {
-        one.value + grace * one.half_width >= low && one.value - grace * one.half_width <= high
-    })
-}
-
-fn shown(value: Option<Estimate>) -> String {
-    value.map_or_else(|| "nothing".into(), |value| value.to_string())
-}
-
-/// A value between two bounds.
-fn bounded(
-    table: &Table,
-    sentence: impl Into<String>,
-    published: impl Into<String>,
-    value: Option<Estimate>,
-    low: f64,
-    high: f64,
-) -> Claim {
-    Claim::holds(sentence, published, shown(value), between(table, value, low, high))
-}
-
-/// `a / b`.
-fn ratio(a: Option<Estimate>, b: Option<Estimate>) -> Option<Estimate> {
-    Some(a?.over(b?))
-}
-
-/// `a - b`.
-fn difference(a: Option<Estimate>, b: Option<Estimate>) -> Option<Estimate> {
-    Some(a?.minus(b?))
 }
