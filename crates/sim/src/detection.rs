@@ -1,12 +1,12 @@
 //! How failures are found and how the news spreads: what a membership is measured by.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use bellwether_proto::{
     Duration, Effect, EffectOf, Machine, NodeId, Time, membership::medley::MembershipEvent,
 };
 
-use crate::{engine::Observer, scenario::State, schedule::Favourite};
+use crate::{engine::Observer, network::Network, scenario::State, schedule::Favourite};
 
 /// Watches who takes whom off its list.
 #[derive(Clone, Debug, Default)]
@@ -15,8 +15,11 @@ pub struct Detection {
     down: BTreeMap<NodeId, Time>,
     /// For each crashed node, when each live node took it off its list.
     removed: BTreeMap<NodeId, BTreeMap<NodeId, Time>>,
+    /// Nodes that were frozen, or cut off from many, at any time.
+    unwell: BTreeSet<NodeId>,
     false_suspicions: u32,
     false_removals: u32,
+    healthy_removals: u32,
 }
 
 /// What the crash of one node came to.
@@ -66,7 +69,18 @@ impl Detection {
             self.removed.entry(subject).or_default().entry(observer).or_insert(now);
         } else {
             self.false_removals += 1;
+            self.healthy_removals += u32::from(!self.unwell.contains(&subject));
         }
+    }
+
+    /// A node was frozen or cut off from many: who removes it from now on may have a point.
+    pub fn unwell(&mut self, node: NodeId) {
+        self.unwell.insert(node);
+    }
+
+    /// Removals of nodes that were up and had never been unwell.
+    pub fn healthy_removals(&self) -> u32 {
+        self.healthy_removals
     }
 
     /// Suspicions of nodes that were up.
@@ -126,6 +140,14 @@ impl<M: Machine<Event = MembershipEvent>> Observer<M> for Detecting {
 
     fn stopped(&mut self, now: Time, node: NodeId) {
         self.0.crashed(now, node);
+    }
+
+    fn paused(&mut self, _now: Time, node: NodeId) {
+        self.0.unwell(node);
+    }
+
+    fn topology(&mut self, _now: Time, network: &Network) {
+        network.mostly_cut_off().for_each(|node| self.0.unwell(NodeId::new(u64::from(node))));
     }
 }
 

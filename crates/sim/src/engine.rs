@@ -33,7 +33,7 @@ pub struct Sim<M: Machine, O = ()> {
     disks: Vec<Option<M::Durable>>,
     /// Empty until a clock drifts.
     clocks: Vec<Clock>,
-    frozen: BTreeMap<u32, Frozen<M::Feed>>,
+    frozen: BTreeMap<u32, Frozen<M>>,
     parcels: Parcels<M::Message>,
     outbox: OutboxOf<M>,
     arrivals: Vec<Arrival>,
@@ -59,6 +59,8 @@ pub enum Status {
     Leaving,
     /// Frozen: exists, handles nothing.
     Paused,
+    /// Runs, but nothing it says gets out and nothing said to it gets in.
+    Choked,
     /// Crashed.
     Down,
     /// Gone for good.
@@ -74,9 +76,11 @@ struct Node<M> {
 }
 
 /// What waits for a paused node: its socket buffer, and what its host has to tell it.
-struct Frozen<Feed> {
+struct Frozen<M: Machine> {
     parcels: Vec<u32>,
-    feeds: Vec<Feed>,
+    feeds: Vec<M::Feed>,
+    /// What a choked node wants to send.
+    held: Vec<EffectOf<M>>,
     capacity: usize,
 }
 
@@ -136,6 +140,9 @@ pub trait Observer<M: Machine> {
     /// `node` is no longer running.
     fn stopped(&mut self, _now: Time, _node: NodeId) {}
 
+    /// `node` is frozen.
+    fn paused(&mut self, _now: Time, _node: NodeId) {}
+
     /// Who can talk to whom has changed.
     fn topology(&mut self, _now: Time, _network: &Network) {}
 
@@ -178,6 +185,11 @@ impl<M: Machine, A: Observer<M>, B: Observer<M>> Observer<M> for (A, B) {
     fn stopped(&mut self, now: Time, node: NodeId) {
         self.0.stopped(now, node);
         self.1.stopped(now, node);
+    }
+
+    fn paused(&mut self, now: Time, node: NodeId) {
+        self.0.paused(now, node);
+        self.1.paused(now, node);
     }
 
     fn topology(&mut self, now: Time, network: &Network) {
@@ -292,7 +304,9 @@ impl<M: Machine, O: Observer<M>> Sim<M, O> {
 
     /// Starts nodes together, each in a new life. Those that are running are left alone.
     pub fn start_all(&mut self, nodes: &[u32], state: State) {
-        let running = |status| matches!(status, Status::Up | Status::Leaving | Status::Paused);
+        let running = |status| {
+            matches!(status, Status::Up | Status::Leaving | Status::Paused | Status::Choked)
+        };
         let mut started = nodes.to_vec();
         started.retain(|&node| !running(self.status(node)));
         started.iter().for_each(|&node| self.boot(node, state));
@@ -316,7 +330,7 @@ impl<M: Machine, O: Observer<M>> Sim<M, O> {
 
     /// Stops a node at once. Does nothing if it is not running.
     pub fn crash(&mut self, node: u32) {
-        if matches!(self.status(node), Status::Up | Status::Leaving | Status::Paused) {
+        if !matches!(self.status(node), Status::Absent | Status::Down | Status::Left) {
             self.stop(node, Status::Down);
         }
     }
@@ -334,24 +348,40 @@ impl<M: Machine, O: Observer<M>> Sim<M, O> {
 
     /// Freezes a node, which from now on keeps at most `buffer` datagrams. Does nothing if not up.
     pub fn pause(&mut self, node: u32, buffer: u32) {
+        self.hold(node, Status::Paused, Tag::Pause, buffer);
+    }
+
+    /// Stops a node's traffic both ways while it runs on; at most `buffer` datagrams are kept for it. Does
+    /// nothing if not up.
+    pub fn choke(&mut self, node: u32, buffer: u32) {
+        self.hold(node, Status::Choked, Tag::Choke, buffer);
+    }
+
+    fn hold(&mut self, node: u32, status: Status, tag: Tag, buffer: u32) {
         if self.status(node) == Status::Up {
-            self.nodes[node as usize].status = Status::Paused;
-            let (parcels, feeds) = (Vec::new(), Vec::new());
-            self.frozen.insert(node, Frozen { parcels, feeds, capacity: buffer as usize });
-            self.mark(Tag::Pause, node);
+            self.nodes[node as usize].status = status;
+            let (parcels, feeds, held) = (Vec::new(), Vec::new(), Vec::new());
+            self.frozen.insert(node, Frozen { parcels, feeds, held, capacity: buffer as usize });
+            self.mark(tag, node);
+            self.observer.paused(self.now, node_id(node));
         }
     }
 
-    /// Wakes a frozen node: it reads its buffer, then looks at its clock.
+    /// Wakes a frozen node: it reads its buffer, then looks at its clock. What a choked one wanted to send
+    /// goes out first.
     pub fn resume(&mut self, node: u32) {
-        if self.status(node) != Status::Paused {
+        let before = self.status(node);
+        if !matches!(before, Status::Paused | Status::Choked) {
             return;
         }
         self.nodes[node as usize].status = Status::Up;
-        // A wake-up that came during the pause was let go.
-        self.nodes[node as usize].wake = Time::NEVER;
+        if before == Status::Paused {
+            // A wake-up that came during the pause was let go.
+            self.nodes[node as usize].wake = Time::NEVER;
+        }
         self.mark(Tag::Resume, node);
-        if let Some(Frozen { parcels, feeds, .. }) = self.frozen.remove(&node) {
+        if let Some(Frozen { parcels, feeds, held, .. }) = self.frozen.remove(&node) {
+            held.into_iter().for_each(|effect| self.carry_out(node, effect));
             parcels.into_iter().for_each(|parcel| self.deliver(node, parcel));
             feeds.into_iter().for_each(|feed| self.feed(node, feed));
         }
@@ -362,7 +392,7 @@ impl<M: Machine, O: Observer<M>> Sim<M, O> {
     /// it is not running.
     pub fn feed(&mut self, node: u32, feed: M::Feed) {
         match self.status(node) {
-            Status::Up | Status::Leaving => {
+            Status::Up | Status::Leaving | Status::Choked => {
                 self.hash.fold_value(&format!("{feed:?}"));
                 self.input(node, Tag::Feed, Input::Feed(feed));
             }
@@ -406,7 +436,7 @@ impl<M: Machine, O: Observer<M>> Sim<M, O> {
         let from = sender.id.get() as u32;
         match node.status {
             Status::Up | Status::Leaving if self.network.admits(from, to) => {}
-            Status::Paused if self.network.admits(from, to) => {
+            Status::Paused | Status::Choked if self.network.admits(from, to) => {
                 return self.buffer(to, parcel);
             }
             _ => {
@@ -431,7 +461,8 @@ impl<M: Machine, O: Observer<M>> Sim<M, O> {
     #[inline]
     fn wake(&mut self, index: u32) {
         let node = &mut self.nodes[index as usize];
-        if node.wake != self.now || !matches!(node.status, Status::Up | Status::Leaving) {
+        let runs = matches!(node.status, Status::Up | Status::Leaving | Status::Choked);
+        if node.wake != self.now || !runs {
             return;
         }
         node.wake = Time::NEVER;
@@ -486,6 +517,13 @@ impl<M: Machine, O: Observer<M>> Sim<M, O> {
 
     #[inline]
     fn carry_out(&mut self, index: u32, effect: EffectOf<M>) {
+        let stays = matches!(effect, Effect::Persist(_) | Effect::Emit(_));
+        if !stays && self.nodes[index as usize].status == Status::Choked {
+            if let Some(frozen) = self.frozen.get_mut(&index) {
+                frozen.held.push(effect);
+            }
+            return;
+        }
         match effect {
             Effect::Send { to, message } => {
                 self.hash.fold(to.get());
@@ -658,6 +696,7 @@ enum Tag {
     Broadcast,
     Multicast,
     Feed,
+    Choke,
 }
 
 #[inline]

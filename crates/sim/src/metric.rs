@@ -62,6 +62,8 @@ pub enum Metric {
     FalseSuspicions,
     /// Removals of nodes that were up.
     FalseRemovals,
+    /// Removals of nodes that were up and had never been frozen or cut off from many.
+    HealthyRemovals,
     /// Square root of mean detection time, in seconds, times transmissions.
     ProductCost,
     /// Transmissions for each message sent.
@@ -166,6 +168,7 @@ impl Metric {
             Self::Incomplete => "incomplete",
             Self::FalseSuspicions => "false_suspicions",
             Self::FalseRemovals => "false_removals",
+            Self::HealthyRemovals => "healthy_removals",
             Self::ProductCost => "product_cost",
             Self::MeanHops => "mean_hops",
             Self::WithinHops(hops) => WITHIN[hops.0 - 1],
@@ -210,6 +213,7 @@ impl Metric {
             | Self::Undetected
             | Self::FalseSuspicions
             | Self::FalseRemovals
+            | Self::HealthyRemovals
             | Self::ProductCost
             | Self::MeanHops
             | Self::NumMsgs

@@ -287,6 +287,7 @@ fn run_membership(
         (Metric::Incomplete, mean(|one| one.incomplete)),
         (Metric::FalseSuspicions, Some(f64::from(detection.false_suspicions()))),
         (Metric::FalseRemovals, Some(f64::from(detection.false_removals()))),
+        (Metric::HealthyRemovals, Some(f64::from(detection.healthy_removals()))),
         (Metric::ProductCost, mean(|one| one.mean).map(|mean| libm::sqrt(mean * transmissions))),
         (Metric::MeanHops, Some(transmissions / counters.messages.max(1) as f64)),
     ];

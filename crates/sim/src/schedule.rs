@@ -7,7 +7,7 @@ use bellwether_proto::{Duration, Machine, Rng, Seed, Time};
 use crate::{
     engine::{Observer, Sim, Status},
     network::{ATTEMPTS, Disconnected, Network, Placed, Trouble, displace, parts},
-    scenario::{Distances, Fault, FaultKind, Scenario, State, Who},
+    scenario::{Distances, Fault, FaultKind, Lack, Scenario, State, Who},
 };
 
 /// Somebody who knows whom most nodes name as their leader.
@@ -328,11 +328,15 @@ impl<'a> Schedule<'a> {
         now: Time,
         (node, fault, end): (u32, usize, Time),
     ) {
-        let FaultKind::Starve { blocked, running, buffer, .. } = self.scenario.faults[fault].kind
+        let FaultKind::Starve { of, blocked, running, buffer, .. } =
+            self.scenario.faults[fault].kind
         else {
             unreachable!("only this fault starves")
         };
-        sim.pause(node, buffer);
+        match of {
+            Lack::Processor => sim.pause(node, buffer),
+            Lack::Network => sim.choke(node, buffer),
+        }
         let wake = now + blocked;
         self.plan(wake.min(end), Step::Resume(node));
         self.plan_turn(wake + running, (node, fault, end));

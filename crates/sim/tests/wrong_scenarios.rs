@@ -7,8 +7,8 @@ use std::fs;
 
 use bellwether_proto::{Duration, election::announce::Suppression};
 use bellwether_sim::scenario::{
-    DelayLaw, Distances, FaultKind, Loss, MoveLaw, Network, Place, Placement, Protocol, Routing,
-    Scenario, State, Until, Who,
+    DelayLaw, Distances, FaultKind, Lack, Loss, MoveLaw, Network, Place, Placement, Protocol,
+    Routing, Scenario, State, Until, Who,
 };
 use proptest::prelude::*;
 
@@ -173,6 +173,7 @@ fn a_right_scenario_is_read_as_written() {
             },
             FaultKind::Starve {
                 who: Who::Nodes(vec![1, 4]),
+                of: Lack::Processor,
                 blocked: Duration::from_secs(2),
                 running: Duration::from_millis(100),
                 length: Duration::from_secs(5),

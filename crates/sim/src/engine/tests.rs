@@ -187,6 +187,21 @@ fn a_frozen_node_reads_its_mail_before_its_clock_and_keeps_the_oldest() {
     assert_eq!(sim.counters().undeliverable, 1, "the third found the buffer full");
 }
 
+#[test]
+fn a_choked_node_goes_on_by_itself_and_speaks_and_hears_afterwards() {
+    let mut sim = parrots(2, &[(1, 15)], &[(0, 1, 1)]);
+    sim.start_all(&[0, 1], State::Lost);
+    sim.choke(1, 2);
+    sim.nodes[1].machine.as_mut().unwrap().say.push((node_id(0), 7));
+    sim.input(1, Tag::Start, Input::Start);
+    sim.advance(ms(40));
+    assert_eq!((heard(&sim, 0), heard(&sim, 1)), (vec![], vec![(ms(15), Heard::Bell)]));
+    sim.resume(1);
+    sim.advance(ms(80));
+    assert!(heard(&sim, 1).contains(&(ms(40), Heard::Number(0, 1))), "{:?}", heard(&sim, 1));
+    assert!(matches!(heard(&sim, 0)[..], [(at, Heard::Number(1, 7))] if at > ms(40)));
+}
+
 /// Whoever runs hears at once, who is frozen after its mail, all others never.
 #[test]
 fn what_is_fed_reaches_the_running_and_is_part_of_the_trace() {

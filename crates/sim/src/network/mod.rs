@@ -179,6 +179,17 @@ impl Network {
         self.routes.clear();
     }
 
+    /// Nodes that are cut off, one way or both, from at least a quarter of all by cuts between pairs.
+    pub fn mostly_cut_off(&self) -> impl Iterator<Item = u32> + use<> {
+        let mut apart: BTreeMap<u32, BTreeSet<u32>> = BTreeMap::new();
+        for &(from, to) in &self.cuts {
+            apart.entry(from).or_default().insert(to);
+            apart.entry(to).or_default().insert(from);
+        }
+        let nodes = self.up.len();
+        apart.into_iter().filter(move |(_, from)| 4 * from.len() >= nodes).map(|(node, _)| node)
+    }
+
     /// Ends every partition and cut.
     pub fn heal(&mut self) {
         self.sides.clear();

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use bellwether_proto::Duration;
 
 use super::{
-    Distances, Fault, FaultKind, MoveLaw, Network, Placement, State, Who,
+    Distances, Fault, FaultKind, Lack, MoveLaw, Network, Placement, State, Who,
     read::{MOST_NODES, Nodes},
     section::{Field, Reader, Result, Section},
 };
@@ -101,10 +101,13 @@ fn kind<'a, 'b>(section: &mut Section<'a>, setting: &mut Setting<'a, 'b>) -> Res
         }),
         ("starve", |section, setting| {
             let who = who(section, setting)?;
+            let of = section.or("of", Lack::Processor, |field| {
+                field.choice(&[("processor", Lack::Processor), ("network", Lack::Network)])
+            })?;
             let blocked = section.require("blocked", "\"2s\"")?.span()?;
             let running = section.require("running", "\"100ms\"")?.span()?;
             let (length, buffer) = (length(section)?, buffer(section)?);
-            Ok(FaultKind::Starve { who, blocked, running, length, buffer })
+            Ok(FaultKind::Starve { who, of, blocked, running, length, buffer })
         }),
         ("partition", partition),
         ("isolate", |section, setting| Ok(FaultKind::Isolate(who(section, setting)?))),

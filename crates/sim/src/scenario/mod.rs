@@ -353,6 +353,15 @@ impl Fault {
     }
 }
 
+/// What a node is starved of.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Lack {
+    /// It is frozen.
+    Processor,
+    /// It runs and its timers fire, but nothing comes in or goes out: Lifeguard's experiments.
+    Network,
+}
+
 /// What goes wrong.
 #[derive(Clone, Debug, PartialEq)]
 pub enum FaultKind {
@@ -382,11 +391,13 @@ pub enum FaultKind {
         /// Datagrams kept for each.
         buffer: u32,
     },
-    /// Live nodes get too little of their processor: for a while each is frozen and runs by turns, the first
+    /// Live nodes get too little of something: for a while each is held up and runs by turns, the first
     /// time after a random part of a turn; what comes meanwhile waits as in [`Pause`](Self::Pause).
     Starve {
         /// Which nodes.
         who: Who,
+        /// What they are starved of.
+        of: Lack,
         /// How long each freezes.
         blocked: Duration,
         /// How long it runs in between.

@@ -502,7 +502,7 @@ impl Medley {
         }
         if let Some(at) = known.or_else(|| self.admit(id)) {
             self.table.set_near(at, distance, neighbour);
-            self.targets.moved();
+            self.targets.moved(&self.table, &self.config, at);
         }
     }
 

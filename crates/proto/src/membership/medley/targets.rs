@@ -151,9 +151,13 @@ impl Targets {
         }
     }
 
-    /// Distances have changed. The bag is not disturbed: it is a promise to everybody in it.
-    pub(super) fn moved(&mut self) {
+    /// R12: the distance of the node at `at` has changed. In the running bag, which may outlast the movement
+    /// by far, it gets what a bag of now would hold of it; the promise to all others stands.
+    pub(super) fn moved(&mut self, table: &Table, config: &Config, at: usize) {
         self.fresh = false;
+        if self.bag.total() > 0 && table.is_listed(at) {
+            self.put_part(config, at, weigh(table, config, || unknown_distance(table), at));
+        }
     }
 
     /// R12: the node at `at` is a member now. Hardened, it gets its part of what remains in the bag;
@@ -172,9 +176,13 @@ impl Targets {
             self.fresh = false;
             self.probabilities(table, config)[at]
         };
-        if self.bag.total() == 0 || !config.hardened() {
-            return;
+        if self.bag.total() > 0 && config.hardened() {
+            self.put_part(config, at, p);
         }
+    }
+
+    /// Gives a member of probability `p` its part of what remains in the bag.
+    fn put_part(&mut self, config: &Config, at: usize, p: f64) {
         let count = f64::from(instances(p, self.instance, config.bag_cap.is_some()));
         let left = self.bag.total() as f64 / self.filled as f64;
         self.put(at, libm::round(count * left) as u64);
