@@ -306,9 +306,36 @@ pub(crate) fn parts(neighbours: &[Vec<u32>], there: impl Fn(u32) -> bool) -> usi
     parts
 }
 
-/// Whether the rest stays connected whichever single node is lost.
+/// Whether the rest stays connected whichever single node is lost, in a network that is connected.
+///
+/// One walk into the depth: a node holds the network together if something behind it has no link to
+/// what came before it, and the first one if there are two branches behind it.
 fn survives_any_loss(neighbours: &[Vec<u32>]) -> bool {
-    (0..neighbours.len() as u32).all(|lost| parts(neighbours, |node| node != lost) <= 1)
+    let mut number = vec![0_usize; neighbours.len()];
+    // The least number that a node, or what is behind it, is linked to.
+    let mut least = number.clone();
+    let (mut walk, mut count, mut branches) = (vec![(0_usize, 0_usize)], 1, 0);
+    (number[0], least[0]) = (1, 1);
+    while let Some((node, next)) = walk.pop() {
+        if let Some(&to) = neighbours[node].get(next) {
+            walk.push((node, next + 1));
+            let to = to as usize;
+            if number[to] == 0 {
+                count += 1;
+                (number[to], least[to]) = (count, count);
+                walk.push((to, 0));
+            } else {
+                least[node] = least[node].min(number[to]);
+            }
+        } else if let Some(&(before, _)) = walk.last() {
+            least[before] = least[before].min(least[node]);
+            branches += usize::from(before == 0);
+            if branches > 1 || (before != 0 && least[node] >= number[before]) {
+                return false;
+            }
+        }
+    }
+    true
 }
 
 pub(crate) fn distance(a: (f64, f64), b: (f64, f64)) -> f64 {
@@ -382,6 +409,25 @@ mod tests {
         };
         assert!((0..20).any(|seed| fragile(false, seed)), "else there is nothing to ask for");
         assert!(!(0..20).any(|seed| fragile(true, seed)));
+    }
+
+    #[test]
+    fn whoever_holds_a_network_together_is_found() {
+        let mut seen = [0; 2];
+        for seed in 0..400 {
+            let mut rng = Seed::new(seed).rng();
+            let edges: Vec<_> =
+                (0..16).map(|_| (rng.below(9) as u32, rng.below(9) as u32)).collect();
+            let neighbours = link(9, edges.into_iter());
+            if parts(&neighbours, |_| true) > 1 {
+                continue;
+            }
+            let without = |lost: u32| parts(&neighbours, |node| node != lost) <= 1;
+            let survives = survives_any_loss(&neighbours);
+            assert_eq!(survives, (0..9).all(without), "seed {seed}: {neighbours:?}");
+            seen[usize::from(survives)] += 1;
+        }
+        assert!(seen.iter().all(|&times| times > 20), "{seen:?}");
     }
 
     #[test]
