@@ -370,13 +370,14 @@ impl Search {
         works: impl Fn(u32, u32) -> bool,
     ) {
         self.begin(links, source);
-        let count = (links.longest / width) as usize + 2;
+        let count = ((links.longest / width) as usize + 2).next_power_of_two();
+        let mask = count - 1;
         let per_unit = 1.0 / width;
         self.buckets.resize(self.buckets.len().max(count), Vec::new());
         self.buckets[0].push(source);
         let (mut waiting, mut bucket) = (1, 0);
         while waiting > 0 {
-            let mut nodes = std::mem::take(&mut self.buckets[bucket % count]);
+            let mut nodes = std::mem::take(&mut self.buckets[bucket & mask]);
             waiting -= nodes.len();
             for at in nodes.drain(..) {
                 let so_far = self.length[at as usize];
@@ -395,9 +396,9 @@ impl Search {
                         self.length[slot] = via_here;
                         self.reach(next, at, link);
                         // Nearer, but in the same bucket: there it is already.
-                        let place = (via_here * per_unit) as usize;
-                        if known == f64::INFINITY || (known * per_unit) as usize != place {
-                            self.buckets[place % count].push(next);
+                        let place = (via_here * per_unit) as u32;
+                        if known == f64::INFINITY || (known * per_unit) as u32 != place {
+                            self.buckets[place as usize & mask].push(next);
                             waiting += 1;
                         }
                     } else if at < self.parent[slot] {
@@ -405,7 +406,7 @@ impl Search {
                     }
                 }
             }
-            self.buckets[bucket % count] = nodes;
+            self.buckets[bucket & mask] = nodes;
             bucket += 1;
         }
     }

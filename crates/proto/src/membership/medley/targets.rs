@@ -330,12 +330,12 @@ fn weigh_member(table: &Table, config: &Config, unknown: impl Fn() -> f64, at: u
     let distance = f64::from(table.distance(at));
     let distance = if distance.is_finite() { distance } else { unknown() };
     let distance = distance.clamp(NEAREST, FARTHEST);
-    let whole = libm::trunc(config.exponent);
-    if whole < config.exponent {
+    let whole = config.exponent as u32;
+    if f64::from(whole) < config.exponent {
         return libm::pow(distance, -config.exponent);
     }
     // A power function takes ten times as long, and filling a bag computes nothing else.
-    1.0 / (0..whole as u32).fold(1.0, |power, _| power * distance)
+    1.0 / (0..whole).fold(1.0, |power, _| power * distance)
 }
 
 /// M-23: somebody of unknown whereabouts is taken to be one hop beyond the farthest.
