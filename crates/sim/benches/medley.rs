@@ -1,0 +1,196 @@
+//! Large memberships, beside a bare loop that does the same events and nothing else.
+//!
+//! Medley-F on a field of the thesis's density, all of it: news on messages, routing over hops, byte counts,
+//! trace, one crash. The bare loop pops as many events from a heap as the simulation handled, draws for
+//! each a receiver and a delay, touches eight bytes of an N x N table as any member list must, and pushes the
+//! next. Compare the ratios; the seconds move with the machine.
+
+#![allow(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "a benchmark measures real time"
+)]
+
+use std::{alloc::System, cmp::Reverse, collections::BinaryHeap, hint::black_box, time::Instant};
+
+use bellwether_proto::{
+    Boot, Input, Machine, NodeId, Outbox, Peer, Seed, Time,
+    membership::medley::{Config, Contact, Form, Medley, Strategy},
+};
+use bellwether_sim::{
+    log::{Entry, Log},
+    metric::Metric,
+    run::{run, run_logged},
+    scenario::Scenario,
+};
+use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
+
+#[global_allocator]
+static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
+
+/// Size, and periods to simulate.
+const SIZES: [(u32, u64); 8] = [
+    (49, 15_000),
+    (64, 4_000),
+    (256, 1_000),
+    (512, 500),
+    (1_024, 250),
+    (2_048, 250),
+    (4_096, 125),
+    (10_000, 50),
+];
+const SEED: u64 = 1;
+/// Nodes per square metre of the thesis: 49 on 15 m x 15 m.
+const DENSITY: f64 = 49.0 / 225.0;
+
+fn main() {
+    let wanted: Vec<u32> = std::env::args().skip(1).filter_map(|arg| arg.parse().ok()).collect();
+    println!(
+        "{:>6} {:>7} {:>10}  {:>7} {:>7} {:>7}  {:>8} {:>8} {:>7}  {:>9} {:>9}  {:<16}",
+        "N",
+        "periods",
+        "events",
+        "start s",
+        "run s",
+        "bare s",
+        "Mev/s",
+        "bare",
+        "ratio",
+        "B/member",
+        "B/pair",
+        "trace",
+    );
+    for (nodes, periods) in SIZES {
+        // The largest takes minutes and gigabytes: only when asked for.
+        if wanted.contains(&nodes) || (wanted.is_empty() && nodes < 10_000) {
+            compare(nodes, periods);
+        }
+    }
+    println!(
+        "(seconds of processor time; run s is without start s, which draws the field and its paths)"
+    );
+}
+
+fn compare(nodes: u32, periods: u64) {
+    let (start, _) = timed(|| simulate(nodes, 1));
+    let (took, (events, trace)) = timed(|| simulate(nodes, periods));
+    let (bare, handled) = timed(|| bare_loop(nodes, events));
+    assert_eq!(handled, events, "the bare loop handled other events");
+    let running = (took - start).max(1e-9);
+    let rate = [running, bare].map(|seconds| events as f64 / seconds / 1e6);
+    println!(
+        "{nodes:>6} {periods:>7} {:>10}  {start:>7.2} {running:>7.2} {bare:>7.2}  {:>8.2} {:>8.2} {:>6.3}x  \
+         {:>9.1} {:>9.1}  {}",
+        events,
+        rate[0],
+        rate[1],
+        rate[0] / rate[1],
+        state_bytes(nodes) - ADDRESS_BOOK,
+        live_bytes(nodes),
+        trace,
+    );
+}
+
+fn scenario(nodes: u32, periods: u64) -> Scenario {
+    let side = (f64::from(nodes) / DENSITY).sqrt();
+    let end = 2 * periods;
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios/medley-field.toml");
+    let sets = [
+        format!("network.nodes={nodes}"),
+        format!("network.placement.side={side}"),
+        "network.placement.robust=false".to_owned(),
+        format!("duration={end}s"),
+        format!("fault.0.at={}s", end / 5),
+        "fault.0.spread=0s".to_owned(),
+    ];
+    Scenario::load(file.as_ref(), &sets).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// Events handled, and the trace.
+fn simulate(nodes: u32, periods: u64) -> (u64, String) {
+    let outcome = run(&scenario(nodes, periods), SEED).expect("one field in some is connected");
+    let events = outcome.value(Metric::Events).expect("always counted");
+    (events as u64, outcome.trace.to_string())
+}
+
+/// Identity and distance of a known node.
+const ADDRESS_BOOK: f64 = 12.0;
+
+/// What one member of a group keeps, in bytes for each other member, after a super-round has begun and
+/// helpers have been drawn.
+fn state_bytes(nodes: u32) -> f64 {
+    let config = Config::new(Strategy::Both, Form::Hardened);
+    let contact = |id: u32| Contact {
+        id: NodeId::new(id.into()),
+        distance: 1.0 + (id % 97) as f32,
+        neighbour: id % 200 == 1,
+        member: true,
+    };
+    let contacts: Vec<_> = (1..nodes).map(contact).collect();
+    let contacts_bytes = contacts.capacity() * size_of::<Contact>();
+    let region = Region::new(ALLOCATOR);
+    let me = Peer::new(NodeId::new(0), Boot::new(1));
+    let mut node = Medley::new(me, config, Seed::new(1), None, contacts);
+    let mut out = Outbox::new();
+    node.handle(Time::ZERO, Input::Start, &mut out).expect("it may start");
+    for _ in 0..4 {
+        let (at, _) = node.deadline().expect("there is always a next period");
+        node.handle(at, Input::Timeout, &mut out).expect("a timeout is never refused");
+        while out.pop().is_some() {}
+    }
+    let change = region.change();
+    // The contacts were allocated before and are freed within.
+    let live = change.bytes_allocated as f64 - change.bytes_deallocated as f64
+        + contacts_bytes as f64
+        + size_of::<Medley>() as f64;
+    black_box(&node);
+    live / f64::from(nodes - 1)
+}
+
+/// Everything a simulation of this size allocates and keeps, in bytes for each pair of nodes.
+fn live_bytes(nodes: u32) -> f64 {
+    let scenario = scenario(nodes, 1);
+    let mut most = 0.0_f64;
+    let region = Region::new(ALLOCATOR);
+    let mut look = |_: Entry| {
+        let change = region.change();
+        most = most.max(change.bytes_allocated as f64 - change.bytes_deallocated as f64);
+    };
+    run_logged(&scenario, SEED, Log::to(&mut look)).expect("one field in some is connected");
+    most / f64::from(nodes).powi(2)
+}
+
+/// `events` events in a heap, each with a receiver, a delay and a look at one member of its list.
+fn bare_loop(nodes: u32, events: u64) -> u64 {
+    let mut rng = Seed::new(SEED).rng();
+    let mut table = vec![0_u64; nodes as usize * nodes as usize];
+    let mut heap: BinaryHeap<_> =
+        (0..nodes).map(|node| Reverse((rng.below(2_000_000), u64::from(node), node))).collect();
+    let (mut handled, mut sequence) = (0, u64::from(nodes));
+    while handled < events {
+        let Some(Reverse((at, _, node))) = heap.pop() else { break };
+        handled += 1;
+        sequence += 1;
+        let other = rng.below(nodes.into()) as u32;
+        table[node as usize * nodes as usize + other as usize] = at;
+        heap.push(Reverse((at + rng.below(2_000_000), sequence, other)));
+    }
+    black_box(table.iter().fold(0_u64, |sum, &at| sum ^ at));
+    handled
+}
+
+/// Seconds of processor time where the system tells, else of wall time.
+fn timed<T>(work: impl FnOnce() -> T) -> (f64, T) {
+    let (wall, cpu) = (Instant::now(), processor_seconds());
+    let result = work();
+    let took = match (cpu, processor_seconds()) {
+        (Some(before), Some(after)) => after - before,
+        _ => wall.elapsed().as_secs_f64(),
+    };
+    (took, result)
+}
+
+fn processor_seconds() -> Option<f64> {
+    let stat = std::fs::read_to_string("/proc/self/schedstat").ok()?;
+    Some(stat.split_whitespace().next()?.parse::<f64>().ok()? / 1e9)
+}
