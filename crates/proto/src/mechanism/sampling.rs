@@ -153,7 +153,10 @@ impl Bag {
     pub fn fill(&mut self, instances: impl IntoIterator<Item = u32>) {
         self.few.clear();
         self.many.clear();
-        for (at, count) in instances.into_iter().enumerate() {
+        let instances = instances.into_iter();
+        // Doubling would waste what two bytes a position save.
+        self.few.reserve_exact(instances.size_hint().0);
+        for (at, count) in instances.enumerate() {
             self.few.push(few(count));
             if few(count) == MANY {
                 self.many.push((at, count));
