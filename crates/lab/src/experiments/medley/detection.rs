@@ -125,7 +125,7 @@ fn figure_3_1_claims(table: &Table) -> Vec<Claim> {
     });
     claims.push(Claim::holds(
         "Hardly a crash is left unfound when the run ends, even at m = 5 (random, cluster)",
-        "below 2%: else the means say little",
+        "ours alone: below 2%, else the means say little",
         never
             .map(|share| share.map_or("nothing".into(), |share| format!("{:.1}%", 100.0 * share)))
             .join(", "),
@@ -185,22 +185,27 @@ fn figure_4_1_claims(table: &Table) -> Vec<Claim> {
             orders.map(listed).join("; "),
             orders.iter().all(|order| is_ascending(order)),
         ),
-        near(table, "Both shorten P95 of dfdt at m = 3 by 31.2%, to 10 points", tail, 31.2),
-        near(table, "Both shorten dsm at m = 3 by 47.2%, to 10 points", spread_at_3, 47.2),
+        near("Both shorten P95 of dfdt at m = 3 by 31.2%", tail, 31.2),
+        Claim {
+            recorded: Verdict::Partly,
+            reason: Some(
+                "the text has news on all messages, the code that was published on answers only (M-11): the next claim"
+                    .into(),
+            ),
+            ..near("Both shorten dsm at m = 3 by 47.2%", spread_at_3, 47.2)
+        },
     ];
     claims.push(pulled(table, spread_at_3));
     claims.extend(hardened_4_1(table));
     claims
 }
 
-/// A reduction within ten points of the published one, or at least one at all.
-fn near(table: &Table, sentence: &str, value: Option<Estimate>, published: f64) -> Claim {
-    let verdict = if between(table, value, published - 10.0, published + 10.0) {
-        Verdict::Reproduced
-    } else if between(table, value, 0.0, f64::INFINITY) {
-        Verdict::Partly
-    } else {
-        Verdict::NotReproduced
+/// A reduction that agrees with the published one within four standard errors, or at least is one.
+fn near(sentence: &str, value: Option<Estimate>, published: f64) -> Claim {
+    let verdict = match value {
+        Some(value) if value.errors_from(published) <= 4.0 => Verdict::Reproduced,
+        Some(value) if value.value > 0.0 => Verdict::Partly,
+        _ => Verdict::NotReproduced,
     };
     Claim::judged(sentence, format!("{published}%"), percent(value), verdict)
 }
