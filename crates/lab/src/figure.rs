@@ -84,6 +84,11 @@ impl Scale {
         if self.log { libm::log10(value) } else { value }
     }
 
+    /// How far along the axis, from 0 to 1.
+    fn share(&self, value: f64) -> f64 {
+        (self.place(value) - self.low) / (self.high - self.low)
+    }
+
     fn value(&self, place: f64) -> f64 {
         if self.log { libm::pow(10.0, place) } else { place }
     }
@@ -94,8 +99,7 @@ impl Ranged for Scale {
     type ValueType = f64;
 
     fn map(&self, value: &f64, (from, to): (i32, i32)) -> i32 {
-        let share = (self.place(*value) - self.low) / (self.high - self.low);
-        from + libm::round(f64::from(to - from) * share) as i32
+        from + libm::round(f64::from(to - from) * self.share(*value)) as i32
     }
 
     /// Round values: 1, 2 and 5 times powers of ten, or multiples of one of them.
@@ -204,11 +208,14 @@ impl Figure {
         let xs = points().map(|(x, _)| *x);
         let ys =
             points().flat_map(|(_, y)| [y.value - y.half_width, y.value, y.value + y.half_width]);
+        let x = Scale::over(&self.x, xs, 0.04);
+        let y = Scale::over(&self.y, ys, 0.06);
+        let legend = freest_corner(points().map(|(at, of)| (x.share(*at), y.share(of.value))));
         let mut chart = ChartBuilder::on(area)
             .margin(12)
             .x_label_area_size(44)
             .y_label_area_size(62)
-            .build_cartesian_2d(Scale::over(&self.x, xs, 0.04), Scale::over(&self.y, ys, 0.06))?;
+            .build_cartesian_2d(x, y)?;
         chart
             .configure_mesh()
             .light_line_style(TRANSPARENT)
@@ -243,7 +250,7 @@ impl Figure {
         }
         chart
             .configure_series_labels()
-            .position(SeriesLabelPosition::UpperLeft)
+            .position(legend)
             .background_style(WHITE.mix(0.85))
             .border_style(BLACK.mix(0.2))
             .label_font(("sans-serif", 13))
@@ -252,6 +259,26 @@ impl Figure {
     }
 }
 
+/// Where a legend hides the fewest of these points, given as shares of both axes.
+fn freest_corner(points: impl Iterator<Item = (f64, f64)>) -> SeriesLabelPosition {
+    use SeriesLabelPosition::{LowerLeft, LowerRight, UpperLeft, UpperRight};
+    let mut hidden = [0; 4];
+    for (x, y) in points {
+        for (count, is_there) in hidden.iter_mut().zip([
+            x < LEGEND.0 && y > 1.0 - LEGEND.1,
+            x > 1.0 - LEGEND.0 && y > 1.0 - LEGEND.1,
+            x > 1.0 - LEGEND.0 && y < LEGEND.1,
+            x < LEGEND.0 && y < LEGEND.1,
+        ]) {
+            *count += u32::from(is_there);
+        }
+    }
+    let corners = hidden.into_iter().zip([UpperLeft, UpperRight, LowerRight, LowerLeft]);
+    corners.min_by_key(|(hidden, _)| *hidden).map_or(UpperLeft, |(_, corner)| corner)
+}
+
+/// About what a legend takes of the width and the height.
+const LEGEND: (f64, f64) = (0.32, 0.45);
 const WIDTH: u32 = 720;
 const HEIGHT: u32 = 420;
 /// Distinct for common kinds of colour blindness.
@@ -311,6 +338,16 @@ mod tests {
             ticks(Axis::linear(""), -0.4, 0.52),
             "-0.4 -0.3 -0.2 -0.1 0 0.1 0.2 0.3 0.4 0.5"
         );
+    }
+
+    #[test]
+    fn the_legend_stands_where_it_hides_least() {
+        use SeriesLabelPosition::{LowerRight, UpperLeft, UpperRight};
+        let corner = |points: &[(f64, f64)]| freest_corner(points.iter().copied());
+        assert!(matches!(corner(&[]), UpperLeft));
+        assert!(matches!(corner(&[(0.9, 0.9)]), UpperLeft));
+        assert!(matches!(corner(&[(0.1, 0.9)]), UpperRight));
+        assert!(matches!(corner(&[(0.1, 0.9), (0.5, 0.9), (0.9, 0.9)]), LowerRight));
     }
 
     #[test]
