@@ -49,6 +49,8 @@ fn every_cell_of_every_experiment_is_a_scenario_of_its_own() {
         "announce-supal",
         "wang-fig-3.1",
         "wang-fig-4.1",
+        "wang-fig-4.2",
+        "wang-fig-4.3",
         "wang-fig-4.4",
         "wang-fig-4.5",
         "wang-fig-4.6",

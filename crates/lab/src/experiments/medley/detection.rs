@@ -75,7 +75,7 @@ fn on_field(field: &str, exponent: u32, runs: u64) -> Cell {
         "cluster" => cell
             .set("network.placement.kind", "cluster")
             .set("network.placement.range", "4.0")
-            .set("network.placement.robust", "true"),
+            .set("fault.0.keep", "connected"),
         "grid" => cell
             .set("network.placement.kind", "grid")
             .set("network.placement.side", "15.0")

@@ -6,6 +6,7 @@
 //! algorithm is judged by its published form; the hardened form stands beside it where it differs.
 
 mod cost;
+mod crashes;
 mod detection;
 mod scale;
 
@@ -18,7 +19,7 @@ use crate::{
 };
 
 pub(super) fn all() -> Vec<Experiment> {
-    [detection::all(), cost::all(), scale::all()].into_iter().flatten().collect()
+    [detection::all(), crashes::all(), cost::all(), scale::all()].into_iter().flatten().collect()
 }
 
 /// The set-up of chapter 4.
