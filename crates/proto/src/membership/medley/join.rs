@@ -6,7 +6,7 @@
 
 use alloc::vec::Vec;
 
-use super::{Body, Medley, Message, Role, Timer, Update, message::ROOM};
+use super::{Body, Introduction, Medley, Message, Role, Timer, Update, message::ROOM};
 use crate::{
     id::{NodeId, Peer},
     machine::OutboxOf,
@@ -21,6 +21,14 @@ pub(super) struct Syncing {
     /// Who has not answered which question yet.
     open: Option<(NodeId, u64)>,
     after: Option<NodeId>,
+}
+
+/// A page of the list, and where those on it can be reached.
+pub(super) struct Page {
+    pub(super) updates: Vec<Update>,
+    introductions: Vec<Introduction>,
+    /// Where the next page begins, if there is one.
+    pub(super) next: Option<NodeId>,
 }
 
 /// Whom we have asked for the list.
@@ -98,19 +106,25 @@ impl Medley {
 
     /// What we hold of everybody behind `after`, as far as it fits one datagram. If the joiner itself
     /// has a tombstone that outlived it, that is among it, and the joiner contradicts.
-    pub(super) fn page(&self, after: Option<NodeId>) -> (Vec<Update>, Option<NodeId>) {
+    pub(super) fn page(&self, after: Option<NodeId>) -> Page {
         let mut updates: Vec<Update> = Vec::new();
-        let (mut room, mut next) = (ROOM, None);
+        let mut introductions = Vec::from_iter(self.introduction(self.me.id));
+        let ours: usize = introductions.iter().map(Wire::encoded_len).sum();
+        let (mut room, mut next) = (ROOM - ours, None);
         let first = after.map_or(0, |after| self.table.behind(after));
         for record in (first..self.table.positions()).filter_map(|at| self.record(at)) {
-            let Some(left) = room.checked_sub(record.encoded_len()) else {
+            let introduction =
+                self.introduction(record.subject.id).filter(|_| record.status.is_alive());
+            let length = record.encoded_len() + introduction.map_or(0, |it| it.encoded_len());
+            let Some(left) = room.checked_sub(length) else {
                 next = updates.last().map(|last| last.subject.id);
                 break;
             };
             room = left;
             updates.push(record);
+            introductions.extend(introduction);
         }
-        (updates, next)
+        Page { updates, introductions, next }
     }
 
     /// Answers with a page. Not while leaving: the answer would introduce us to somebody who has not heard our
@@ -125,9 +139,9 @@ impl Medley {
         if self.role == Role::Leaving {
             return;
         }
-        let (updates, next) = self.page(after);
-        let body = Body::JoinAck { next };
-        out.send(from.id, Message { sequence, incarnation: self.incarnation, body, updates });
+        let Page { updates, introductions, next } = self.page(after);
+        let (incarnation, body) = (self.incarnation, Body::JoinAck { next });
+        out.send(from.id, Message { sequence, incarnation, body, updates, introductions });
     }
 
     /// Likewise.
@@ -138,9 +152,9 @@ impl Medley {
         after: Option<NodeId>,
         out: &mut OutboxOf<Self>,
     ) {
-        let (updates, next) = self.page(after);
-        let body = Body::SyncAck { next };
-        out.send(from.id, Message { sequence, incarnation: self.incarnation, body, updates });
+        let Page { updates, introductions, next } = self.page(after);
+        let (incarnation, body) = (self.incarnation, Body::SyncAck { next });
+        out.send(from.id, Message { sequence, incarnation, body, updates, introductions });
     }
 
     /// A page has been merged: ask for the next.

@@ -2,6 +2,7 @@
 
 use alloc::vec::Vec;
 
+use super::addresses::{Introduction, MIN_INTRODUCTION};
 use crate::{
     id::{Boot, Incarnation, NodeId, Peer},
     wire::{DecodeError, HEADER_LEN, MAX_DATAGRAM, Reader, Sink, Wire},
@@ -18,6 +19,8 @@ pub struct Message {
     pub body: Body,
     /// News passed on; in a [`Body::JoinAck`] or [`Body::SyncAck`] a page of the sender's list.
     pub updates: Vec<Update>,
+    /// Where some of those that are said to live can be reached.
+    pub introductions: Vec<Introduction>,
 }
 
 /// The kinds of message.
@@ -106,16 +109,25 @@ pub enum Status {
     Left,
 }
 
+impl Status {
+    /// Whether it says that its subject lives.
+    pub(super) const fn is_alive(self) -> bool {
+        matches!(self, Self::Alive | Self::Join)
+    }
+}
+
 /// Bytes a body may take: what the envelope leaves of a datagram, less 64 for authentication.
 pub(super) const MAX_BODY: usize = MAX_DATAGRAM - HEADER_LEN - 64;
-/// Everything but the updates, at its longest: kind, sequence, incarnation, peer and incarnation of an
-/// indirect ack, count.
-const MAX_HEAD: usize = 1 + 10 + 5 + 8 + 10 + 5 + 2;
+/// Everything but updates and introductions, at its longest: kind, sequence, incarnation, peer and
+/// incarnation of an indirect ack, counts.
+const MAX_HEAD: usize = 1 + 10 + 5 + 8 + 10 + 5 + 2 + 2;
+/// Bodies, those with and without an optional identity counted apart.
+const KINDS: u8 = 17;
 /// The largest encoding of an [`Update`]: subject, status, boot, incarnation, accuser.
 const MAX_UPDATE: usize = 8 + 1 + 10 + 5 + 8;
 /// The smallest.
 const MIN_UPDATE: usize = 8 + 1 + 1 + 1;
-/// Bytes for updates in any message.
+/// Bytes for updates and introductions in any message.
 pub(super) const ROOM: usize = MAX_BODY - MAX_HEAD;
 /// How many updates fit any message, however large their numbers.
 pub(super) const MAX_UPDATES: usize = ROOM / MAX_UPDATE;
@@ -154,7 +166,7 @@ impl Wire for Update {
     }
 }
 
-/// One byte of kind, which also says whether an optional identity follows.
+/// One byte of kind, which also says whether an optional identity follows, and whether introductions do.
 impl Wire for Message {
     fn encode(&self, sink: &mut impl Sink) {
         let (kind, id) = match self.body {
@@ -170,7 +182,8 @@ impl Wire for Message {
             Body::ReportAlive => (15, None),
             Body::Unlucky => (16, None),
         };
-        sink.u8(kind);
+        let introduces = !self.introductions.is_empty();
+        sink.u8(kind + if introduces { KINDS } else { 0 });
         sink.varint(self.sequence);
         sink.varint(u64::from(self.incarnation.get()));
         if let Some(id) = id {
@@ -182,10 +195,15 @@ impl Wire for Message {
         }
         sink.varint(self.updates.len() as u64);
         self.updates.iter().for_each(|update| update.encode(sink));
+        if introduces {
+            sink.varint(self.introductions.len() as u64);
+            self.introductions.iter().for_each(|introduction| introduction.encode(sink));
+        }
     }
 
     fn decode(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        let kind = reader.kind("medley message", 17)?;
+        let kind = reader.kind("medley message", 2 * KINDS)?;
+        let (introduces, kind) = (kind >= KINDS, kind % KINDS);
         let sequence = reader.varint("sequence")?;
         let incarnation = Incarnation::new(reader.varint32("incarnation")?);
         let body = match kind {
@@ -217,7 +235,12 @@ impl Wire for Message {
         for _ in 0..count {
             updates.push(Update::decode(reader)?);
         }
-        Ok(Self { sequence, incarnation, body, updates })
+        let count = if introduces { reader.count("introductions", MIN_INTRODUCTION)? } else { 0 };
+        let mut introductions = Vec::with_capacity(count);
+        for _ in 0..count {
+            introductions.push(Introduction::decode(reader)?);
+        }
+        Ok(Self { sequence, incarnation, body, updates, introductions })
     }
 }
 

@@ -84,7 +84,17 @@
 use alloc::{collections::VecDeque, vec::Vec};
 use core::convert::Infallible;
 
+use self::{
+    addresses::Directory,
+    join::{Joining, Syncing},
+    news::Case,
+    probe::{Doubted, Probe},
+    reach::Relays,
+    table::{FIRST, Table},
+    targets::Targets,
+};
 pub use self::{
+    addresses::{Addresses, Introduction, MOST_ADDRESSES},
     config::{
         Attention, Carriers, Config, ConfigError, Form, Phase, Piggyback, Selection, Strategy,
     },
@@ -92,14 +102,6 @@ pub use self::{
     news::Accusers,
     reach::Reach,
     table::State,
-};
-use self::{
-    join::{Joining, Syncing},
-    news::Case,
-    probe::{Doubted, Probe},
-    reach::Relays,
-    table::{FIRST, Table},
-    targets::Targets,
 };
 use crate::{
     id::{Boot, Incarnation, NodeId, Peer},
@@ -115,6 +117,7 @@ use crate::{
     time::{Duration, Time},
 };
 
+mod addresses;
 mod config;
 mod join;
 mod message;
@@ -156,6 +159,8 @@ pub enum ContactChange {
         /// Who.
         id: NodeId,
     },
+    /// We ourselves can be reached at other addresses from now on.
+    Ours(Addresses),
 }
 
 /// What the application should be told.
@@ -282,6 +287,7 @@ pub struct Medley {
     /// The target whose silence does not prove enough yet.
     doubted: Option<Doubted>,
     relays: Relays,
+    directory: Directory,
     /// How many accusations of our own may be open at once.
     credit: u8,
     /// When suspicions were halved last.
@@ -324,9 +330,21 @@ impl Medley {
             doubt: Doubt::new(f64::NAN),
             doubted: None,
             relays: Relays::default(),
+            directory: Directory::default(),
             credit: CREDIT,
             faded: Time::ZERO,
         }
+    }
+
+    /// The same, to be reached at these addresses. Simulated nodes need none.
+    pub fn with_addresses(mut self, addresses: Addresses) -> Self {
+        self.directory.set_own(addresses);
+        self
+    }
+
+    /// Where a node can be reached, as far as we were told.
+    pub fn addresses_of(&self, id: NodeId) -> Addresses {
+        self.introduction(id).map_or(Addresses::default(), |known| known.addresses)
     }
 
     /// What it was built with.
@@ -460,6 +478,13 @@ impl Medley {
             _ => Status::Alive,
         };
         self.learn(now, &Update { subject: from, incarnation: message.incarnation, status }, out);
+        for introduction in &message.introductions {
+            // Of those nobody has told us anything about we keep no addresses either.
+            let id = introduction.subject.id;
+            if self.table.position(id).is_some() {
+                self.directory.learn(introduction);
+            }
+        }
         if self.config.caution {
             self.dispel(from.id);
             self.relays.heard(from.id);
@@ -488,10 +513,16 @@ impl Medley {
     }
 
     /// R12 for distances.
-    fn on_contact(&mut self, change: ContactChange) {
+    fn on_contact(&mut self, now: Time, change: ContactChange, out: &mut OutboxOf<Self>) {
         let (id, distance, neighbour) = match change {
             ContactChange::Near { id, distance, neighbour } => (id, distance, neighbour),
             ContactChange::Gone { id } => (id, f32::NAN, false),
+            ContactChange::Ours(addresses) => {
+                if self.directory.set_own(addresses) && self.role == Role::Running {
+                    self.report_alive(now, self.incarnation.next(), out);
+                }
+                return;
+            }
         };
         if id == self.me.id {
             return;
@@ -569,7 +600,7 @@ impl Machine for Medley {
                 Ok(())
             }
             Input::Feed(change) => {
-                self.on_contact(change);
+                self.on_contact(now, change, out);
                 Ok(())
             }
             Input::Command(never) => match never {},

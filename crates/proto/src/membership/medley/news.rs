@@ -3,13 +3,18 @@
 use alloc::vec::Vec;
 
 use super::{
-    Body, CREDIT, Carriers, Durable, Medley, MembershipEvent, Message, Piggyback, Role, State,
-    Status, Timer, Update,
+    Body, CREDIT, Carriers, Durable, Introduction, Medley, MembershipEvent, Message, Piggyback,
+    Role, State, Status, Timer, Update,
     config::CONFIRMATIONS,
     message::{MAX_UPDATES, ROOM},
     table::{Merged, Table},
 };
-use crate::{id::NodeId, machine::OutboxOf, time::Time, wire::Wire};
+use crate::{
+    id::{Incarnation, NodeId},
+    machine::OutboxOf,
+    time::Time,
+    wire::Wire,
+};
 
 /// The first few that accused a member, in the order we heard of them.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
@@ -221,8 +226,9 @@ impl Medley {
 
     pub(super) fn on_tomb(&mut self, now: Time) {
         while self.table.oldest_grave().is_some_and(|dug| dug + self.config.tomb() <= now) {
-            if let Some(at) = self.table.exhume(now) {
+            if let Some((at, id)) = self.table.exhume(now) {
                 self.targets.shrunk(at);
+                self.directory.forget(id);
             }
         }
         self.arm_tomb();
@@ -245,15 +251,10 @@ impl Medley {
         if harmless || !ours || stale || self.role == Role::Leaving {
             return;
         }
-        self.incarnation = rumour.incarnation.next();
         if self.config.local_health {
             self.health.worsen();
         }
-        out.persist(Durable { boot: self.me.boot, incarnation: self.incarnation });
-        let status = Status::Alive;
-        let denial = Update { subject: self.me, incarnation: self.incarnation, status };
-        self.gossip.put(now, self.me.id, denial);
-        self.broadcast(now, Body::ReportAlive, out);
+        self.report_alive(now, rumour.incarnation.next(), out);
         // The denial starts from both ends.
         if let Status::Suspect { by } | Status::Failed { by } = rumour.status
             && self.config.caution
@@ -266,6 +267,20 @@ impl Medley {
 
 /// Rule R14.
 impl Medley {
+    /// We live, in this incarnation.
+    pub(super) fn report_alive(
+        &mut self,
+        now: Time,
+        incarnation: Incarnation,
+        out: &mut OutboxOf<Self>,
+    ) {
+        self.incarnation = incarnation;
+        out.persist(Durable { boot: self.me.boot, incarnation });
+        let news = Update { subject: self.me, incarnation, status: Status::Alive };
+        self.gossip.put(now, self.me.id, news);
+        self.broadcast(now, Body::ReportAlive, out);
+    }
+
     pub(super) fn send(
         &mut self,
         now: Time,
@@ -279,12 +294,16 @@ impl Medley {
             _ => to,
         };
         let updates = self.news(now, Some(about), self.carries(body));
-        out.send(to, Message { sequence, incarnation: self.incarnation, body, updates });
+        let introductions = self.introduce(&updates, matches!(body, Body::Join { .. }));
+        let incarnation = self.incarnation;
+        out.send(to, Message { sequence, incarnation, body, updates, introductions });
     }
 
     pub(super) fn broadcast(&mut self, now: Time, body: Body, out: &mut OutboxOf<Self>) {
         let updates = self.news(now, None, self.carries(body));
-        out.broadcast(Message { sequence: 0, incarnation: self.incarnation, body, updates });
+        let introductions = self.introduce(&updates, false);
+        let incarnation = self.incarnation;
+        out.broadcast(Message { sequence: 0, incarnation, body, updates, introductions });
     }
 
     fn carries(&self, body: Body) -> bool {
@@ -331,6 +350,35 @@ impl Medley {
             Piggyback::WholeTable { lifetime } => self.gossip.recent(now, lifetime, &mut take),
         }
         updates
+    }
+
+    /// Introduces those that the updates say live, and perhaps ourselves, as far as there is room.
+    fn introduce(&self, updates: &[Update], ourselves: bool) -> Vec<Introduction> {
+        let mut introductions = Vec::new();
+        if self.directory.is_empty() {
+            return introductions;
+        }
+        let mut room = ROOM - updates.iter().map(Wire::encoded_len).sum::<usize>();
+        let alive = updates.iter().filter(|update| update.status.is_alive());
+        let ours = ourselves.then_some(self.me.id);
+        for id in ours.into_iter().chain(alive.map(|update| update.subject.id)) {
+            let Some(introduction) = self.introduction(id) else { continue };
+            let Some(left) = room.checked_sub(introduction.encoded_len()) else { break };
+            room = left;
+            introductions.push(introduction);
+        }
+        introductions
+    }
+
+    /// What to say if `id` is introduced; `None` if we know no address of it.
+    pub(super) fn introduction(&self, id: NodeId) -> Option<Introduction> {
+        if id != self.me.id {
+            return self.directory.of(id).copied();
+        }
+        let addresses = self.directory.own();
+        let introduction =
+            Introduction { subject: self.me, incarnation: self.incarnation, addresses };
+        (!addresses.is_empty()).then_some(introduction)
     }
 
     /// The suspicion or tombstone of `id`, if there is one.

@@ -379,7 +379,7 @@ impl Table {
 
     /// Forgets the oldest tombstone: the position of its node goes with it and is returned. That of a contact of
     /// the host's is set anew instead, for as long as it is one: news of it may come from beyond any partition.
-    pub(super) fn exhume(&mut self, now: Time) -> Option<usize> {
+    pub(super) fn exhume(&mut self, now: Time) -> Option<(usize, NodeId)> {
         let id = self.graves.pop_front()?.id;
         let at = self.position(id)?;
         if self.records[at].has(CONTACT) {
@@ -390,7 +390,7 @@ impl Table {
         self.distances.remove(at);
         self.records.remove(at);
         self.boots.retain(|&(other, _)| other != id);
-        Some(at)
+        Some((at, id))
     }
 }
 
@@ -503,7 +503,7 @@ mod tests {
         apply(&mut table, &news(FAILED, 5, 0));
         let later = Time::from_micros(1);
         assert_eq!((table.unlisted(), table.nth_unlisted(1)), (2, Some(NodeId::new(7))));
-        assert_eq!(table.exhume(later), Some(stranger));
+        assert_eq!(table.exhume(later), Some((stranger, NodeId::new(4))));
         assert_eq!((table.positions(), table.graves.len()), (2, 1));
         assert_eq!(table.exhume(later), None);
         assert_eq!((table.positions(), table.oldest_grave()), (2, Some(later)));

@@ -3,6 +3,7 @@ use std::{collections::BTreeMap, vec, vec::Vec};
 use super::*;
 use crate::machine::{Effect, Outbox};
 
+mod addresses;
 mod caution;
 mod contract;
 mod network;
@@ -40,7 +41,8 @@ fn member(id: u64) -> Contact {
 }
 
 fn message(sequence: u64, incarnation: u32, body: Body, updates: &[Update]) -> Message {
-    Message { sequence, incarnation: inc(incarnation), body, updates: updates.to_vec() }
+    let (updates, introductions) = (updates.to_vec(), vec![]);
+    Message { sequence, incarnation: inc(incarnation), body, updates, introductions }
 }
 
 fn news(subject: Peer, incarnation: u32, status: Status) -> Update {

@@ -47,9 +47,28 @@ fn any_message() -> impl Strategy<Value = Message> {
         Just(Body::Unlucky),
     ];
     let sequence = prop_oneof![6 => 0..6_u64, 1 => any::<u64>()];
-    (sequence, any_incarnation(), body, prop::collection::vec(any_update(), 0..5)).prop_map(
-        |(sequence, incarnation, body, updates)| Message { sequence, incarnation, body, updates },
+    let updates = prop::collection::vec(any_update(), 0..5);
+    let introductions = prop::collection::vec(any_introduction(), 0..3);
+    (sequence, any_incarnation(), body, updates, introductions).prop_map(
+        |(sequence, incarnation, body, updates, introductions)| Message {
+            sequence,
+            incarnation,
+            body,
+            updates,
+            introductions,
+        },
     )
+}
+
+fn any_introduction() -> impl Strategy<Value = Introduction> {
+    let address = (any::<core::net::IpAddr>(), any::<u16>())
+        .prop_map(|(ip, port)| core::net::SocketAddr::new(ip, port));
+    let addresses = prop::collection::vec(address, 0..4).prop_map(Addresses::new);
+    (any_update(), addresses).prop_map(|(update, addresses)| Introduction {
+        subject: update.subject,
+        incarnation: update.incarnation,
+        addresses,
+    })
 }
 
 fn any_config() -> impl Strategy<Value = Config> {

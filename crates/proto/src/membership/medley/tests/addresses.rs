@@ -1,0 +1,107 @@
+//! Who learns where whom can be reached.
+
+use core::net::SocketAddr;
+
+use super::*;
+
+fn address(id: u64, port: u16) -> SocketAddr {
+    SocketAddr::from(([10, 0, 0, id as u8], port))
+}
+
+fn introduces(id: u64, boot: u64, incarnation: u32, ports: &[u16]) -> Introduction {
+    let addresses = Addresses::new(ports.iter().map(|&port| address(id, port)));
+    Introduction { subject: peer(id, boot), incarnation: inc(incarnation), addresses }
+}
+
+fn ports(node: &Node, id: u64) -> Vec<u16> {
+    node.machine.addresses_of(super::id(id)).iter().map(|address| address.port()).collect()
+}
+
+fn hear(node: &mut Node, updates: &[Update], introductions: &[Introduction]) {
+    let mut gossip = message(0, 0, Body::ReportAlive, updates);
+    gossip.introductions = introductions.to_vec();
+    node.hears(at(1), peer(1, 1), &gossip).unwrap();
+}
+
+#[test]
+fn the_newest_introduction_counts_and_that_of_a_stranger_does_not() {
+    let mut node = Node::running(config(Strategy::Swim, Form::Hardened), 3);
+    hear(&mut node, &[], &[introduces(2, 1, 4, &[70, 71])]);
+    assert_eq!(ports(&node, 2), [70, 71]);
+    hear(&mut node, &[], &[introduces(2, 1, 3, &[60]), introduces(9, 1, 0, &[90])]);
+    assert_eq!((ports(&node, 2), ports(&node, 9)), (vec![70, 71], vec![]));
+    let joined = news(peer(9, 1), 0, Status::Join);
+    hear(&mut node, &[joined], &[introduces(2, 2, 0, &[80]), introduces(9, 1, 0, &[90])]);
+    assert_eq!((ports(&node, 2), ports(&node, 9)), (vec![80], vec![90]), "a new life, a new one");
+}
+
+#[test]
+fn whoever_passes_on_that_somebody_lives_says_where() {
+    let mut node = Node::running(config(Strategy::Swim, Form::Hardened), 3);
+    let joined = news(peer(9, 1), 0, Status::Join);
+    hear(&mut node, &[joined], &[introduces(9, 1, 0, &[90])]);
+    let effects = node.wakes(at(0));
+    let told = effects.iter().find_map(|effect| match effect {
+        Effect::Send { message, .. } if message.updates.contains(&joined) => {
+            Some(message.introductions.clone())
+        }
+        _ => None,
+    });
+    assert_eq!(told, Some(vec![introduces(9, 1, 0, &[90])]));
+}
+
+#[test]
+fn a_joiner_says_where_it_is_and_is_told_where_the_others_are() {
+    let contacts = vec![Contact { member: false, ..member(1) }];
+    let addresses = Addresses::new([address(0, 50), address(0, 51)]);
+    let mut joiner = Node::with(config(Strategy::Swim, Form::Hardened), contacts);
+    joiner.machine = joiner.machine.with_addresses(addresses);
+    let effects = joiner.input(at(0), Input::Start).unwrap();
+    let Some(Effect::Send { message: join, .. }) = effects.first() else { panic!("{effects:?}") };
+    assert_eq!(join.introductions, [introduces(0, 1, 0, &[50, 51])]);
+
+    let mut introducer = Medley::new(
+        peer(1, 1),
+        config(Strategy::Swim, Form::Hardened),
+        Seed::new(3),
+        None,
+        (2..200).map(member).collect(),
+    )
+    .with_addresses(Addresses::new([address(1, 10)]));
+    let mut out = Outbox::new();
+    introducer.handle(at(0), Input::Start, &mut out).unwrap();
+    for known in 2..200 {
+        introducer.directory.learn(&introduces(known, 1, 0, &[1, 2, 3]));
+    }
+    let from = peer(0, 1);
+    introducer
+        .handle(at(0), Input::Message { from, via: from.id, message: join }, &mut out)
+        .unwrap();
+    let mut introduced = 0;
+    while let Some(effect) = out.pop() {
+        if let Effect::Send { message, .. } = effect {
+            let length = crate::wire::datagram_len(&message);
+            assert!(length + 64 <= crate::wire::MAX_DATAGRAM, "{length}");
+            let alive = message.updates.iter().filter(|update| update.subject.id != id(0)).count();
+            assert!(message.introductions.len() > alive, "the introducer itself and all it names");
+            introduced += message.introductions.len();
+            joiner.hears(at(1), peer(1, 1), &message).unwrap();
+        }
+    }
+    assert!(introduced > 10);
+    assert_eq!(ports(&joiner, 1), [10]);
+    assert_eq!(ports(&joiner, 2), [1, 2, 3]);
+    assert_eq!(introducer.addresses_of(id(0)), addresses);
+}
+
+#[test]
+fn whose_addresses_change_tells_everybody_in_the_next_incarnation() {
+    let mut node = Node::running(config(Strategy::Swim, Form::Hardened), 2);
+    let moved = Addresses::new([address(0, 99)]);
+    let effects = node.input(at(1), Input::Feed(ContactChange::Ours(moved))).unwrap();
+    let report = broadcasts(&effects)[0];
+    assert_eq!((report.body, report.incarnation), (Body::ReportAlive, inc(1)));
+    assert_eq!(report.introductions, [introduces(0, 1, 1, &[99])]);
+    let again = node.input(at(1), Input::Feed(ContactChange::Ours(moved))).unwrap();
+    assert_eq!(again, [], "no change, no news");
+}
