@@ -31,6 +31,13 @@ pub(super) struct Page {
     pub(super) next: Option<NodeId>,
 }
 
+/// Who asks for the page behind some node.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Question {
+    Join { after: Option<NodeId> },
+    Sync { after: Option<NodeId> },
+}
+
 /// Whom we have asked for the list.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) struct Joining {
@@ -127,33 +134,25 @@ impl Medley {
         Page { updates, introductions, next }
     }
 
-    /// Answers with a page. Not while leaving: the answer would introduce us to somebody who has not heard our
-    /// goodbye, and the joiner asks somebody else in time.
-    pub(super) fn on_join(
+    /// Answers with a page. No joiner while leaving: the answer would introduce us to somebody who has not
+    /// heard our goodbye, and the joiner asks somebody else in time.
+    pub(super) fn on_question(
         &mut self,
         from: Peer,
         sequence: u64,
-        after: Option<NodeId>,
+        question: Question,
         out: &mut OutboxOf<Self>,
     ) {
-        if self.role == Role::Leaving {
+        let (Question::Join { after } | Question::Sync { after }) = question;
+        if self.role == Role::Leaving && matches!(question, Question::Join { .. }) {
             return;
         }
         let Page { updates, introductions, next } = self.page(after);
-        let (incarnation, body) = (self.incarnation, Body::JoinAck { next });
-        out.send(from.id, Message { sequence, incarnation, body, updates, introductions });
-    }
-
-    /// Likewise.
-    pub(super) fn on_sync(
-        &mut self,
-        from: Peer,
-        sequence: u64,
-        after: Option<NodeId>,
-        out: &mut OutboxOf<Self>,
-    ) {
-        let Page { updates, introductions, next } = self.page(after);
-        let (incarnation, body) = (self.incarnation, Body::SyncAck { next });
+        let body = match question {
+            Question::Join { .. } => Body::JoinAck { next },
+            Question::Sync { .. } => Body::SyncAck { next },
+        };
+        let incarnation = self.incarnation;
         out.send(from.id, Message { sequence, incarnation, body, updates, introductions });
     }
 

@@ -7,15 +7,17 @@
 //! ```text
 //! Idle     --Start------------------> Running  arm Period; Join to a contact unless members are given
 //! Running  --Period fires-----------> Running  Ping to a drawn target; arm Ack, ProbeEnd, Period;
-//!                                              now and then Unlucky, Sync, Ping to somebody not listed
+//!                                              now and then Unlucky, Sync, Ping to somebody not listed;
+//!                                              cautious: Ping and PingReq about suspects
 //! Running  --Ack fires--------------> Running  PingReq to helpers
-//! Running  --ProbeEnd fires---------> Running  the target becomes suspect
+//! Running  --ProbeEnd fires---------> Running  the target becomes suspect; cautious: or is probed again
 //! Running  --Ack, IndirectAck-------> Running  disarm Ack and ProbeEnd, if it answers the probe
 //! Running  --Ping-------------------> Running  Ack to its sender; Unlucky, if these come too rarely
 //! Running  --Ack on behalf of o-----> Running  IndirectAck to o
 //! Running  --PingReq----------------> Running  Ping to the target on behalf of the sender
 //! Running  --Unlucky----------------> Running  its sender is pinged more often
-//! Running  --rumour of our death----> Running  ReportAlive in the next incarnation
+//! Running  --rumour of our death----> Running  ReportAlive in the next incarnation; cautious: also to the
+//!                                              accuser
 //! Running  --Suspicion fires--------> Running  the suspect is removed: Failed
 //! Running  --Tomb fires-------------> Running  the oldest tombstone is forgotten, unless of a contact
 //! Running  --Join-------------------> Running  JoinAck with a page of the list
@@ -46,6 +48,14 @@
 //!
 //! Departure: of Lifeguard's score the part for missed negative acks is absent, since helpers send none;
 //! telling a suspect what it is accused of is always on (M-26).
+//!
+//! Departure: *cautious* (the hardened default), a node accuses only when a live target would hardly have
+//! stayed silent so often, given what it has learnt of losses; holds few accusations at once; asks suspects
+//! again before it removes them; and remembers who answers only through whom. As published, one lost
+//! probe is an accusation, and in large lossy networks accusations outrun denials.
+//!
+//! Departure: hardened, suspicion lasts longer in groups above 49, by the logarithm of their size, as the
+//! chapter's own timeout would (2 T ln 50); denials need that time to spread.
 //!
 //! Departure: an incarnation has 32 bits, so M-28's limit on jumps is 2^16 within a life.
 //!
@@ -86,7 +96,7 @@ use core::convert::Infallible;
 
 use self::{
     addresses::Directory,
-    join::{Joining, Syncing},
+    join::{Joining, Question, Syncing},
     news::Case,
     probe::{Doubted, Probe},
     reach::Relays,
@@ -502,9 +512,13 @@ impl Medley {
                 let answer = (message.sequence, target, incarnation);
                 self.on_indirect_ack(now, from.id, answer, out);
             }
-            Body::Join { after } => self.on_join(from, message.sequence, after, out),
+            Body::Join { after } => {
+                self.on_question(from, message.sequence, Question::Join { after }, out);
+            }
             Body::JoinAck { next } => self.on_join_ack(now, from, next, out),
-            Body::Sync { after } => self.on_sync(from, message.sequence, after, out),
+            Body::Sync { after } => {
+                self.on_question(from, message.sequence, Question::Sync { after }, out);
+            }
             Body::SyncAck { next } => self.on_sync_ack(next),
             Body::Unlucky => self.on_unlucky(now, from),
             // All there is to them has been learnt from the sender's incarnation.

@@ -261,7 +261,10 @@ impl Table {
     /// The position of `id`, and whether it is new. Whoever keeps something per position has to make
     /// room if so.
     pub(super) fn admit(&mut self, id: NodeId) -> (usize, bool) {
-        match self.ids.binary_search(&id) {
+        // Lists come in order.
+        let behind = self.ids.last().is_none_or(|&last| last < id);
+        let found = if behind { Err(self.ids.len()) } else { self.ids.binary_search(&id) };
+        match found {
             Ok(at) => (at, false),
             Err(at) => {
                 self.ids.insert(at, id);

@@ -5,6 +5,7 @@
 //! draw looks at one block of positions.
 
 use alloc::vec::Vec;
+use core::cell::OnceCell;
 
 use super::{
     config::{Attention, Config, Selection},
@@ -33,6 +34,8 @@ pub(super) struct Targets {
     filled: u64,
     /// In the order in which they came.
     reports: Vec<Report>,
+    /// When these were looked through last.
+    tidied: Time,
     /// Until then nobody can have been silent for long.
     nobody_silent: Time,
 }
@@ -71,6 +74,7 @@ impl Targets {
             instance: 0.0,
             filled: 0,
             reports: Vec::new(),
+            tidied: Time::ZERO,
             nobody_silent: Time::ZERO,
         }
     }
@@ -229,8 +233,13 @@ impl Targets {
         }
     }
 
-    /// M-4: complaints older than `lifetime` are forgotten, and those of a past incarnation.
+    /// M-4: complaints older than `lifetime` are forgotten, and those of a past incarnation; looked for now
+    /// and then.
     pub(super) fn forget(&mut self, now: Time, table: &Table, lifetime: Duration) {
+        if now.since(self.tidied) < lifetime.div(32) {
+            return;
+        }
+        self.tidied = now;
         let before = self.reports.len();
         self.reports.retain(|report| {
             let same = table.position(report.id).is_some_and(|at| table.life(at) == report.life);
@@ -292,8 +301,9 @@ impl Targets {
 
     /// The same, and what the complaints have changed about it.
     fn migrated(&self, table: &Table, config: &Config) -> (Vec<f64>, Vec<Migration>) {
-        let unknown = unknown_distance(table);
-        let weigh = |at| weigh(table, config, || unknown, at);
+        let unknown = OnceCell::new();
+        let unknown = || *unknown.get_or_init(|| unknown_distance(table));
+        let weigh = |at| weigh(table, config, unknown, at);
         let mut p: Vec<f64> = (0..table.positions()).map(weigh).collect();
         let mut migrations = Vec::new();
         for report in &self.reports {

@@ -271,12 +271,12 @@ fn a_complaint_is_forgotten_in_time_or_with_its_incarnation() {
     node.hears(at(1), peer(5, 1), &unlucky(0)).unwrap();
     assert!(!quiet(&node));
     node.hears(at(2), peer(5, 1), &message(0, 1, Body::ReportAlive, &[])).unwrap();
-    node.wakes(at(20));
+    node.wakes(at(60));
     assert!(quiet(&node), "of a past incarnation");
-    node.hears(at(21), peer(5, 1), &unlucky(1)).unwrap();
+    node.hears(at(61), peer(5, 1), &unlucky(1)).unwrap();
     node.wakes(at(1_600));
     assert!(!quiet(&node));
-    node.wakes(at(1_640));
+    node.wakes(at(1_720));
     assert!(quiet(&node), "older than 20 timeouts");
 }
 
