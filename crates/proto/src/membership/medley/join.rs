@@ -6,7 +6,7 @@
 
 use alloc::vec::Vec;
 
-use super::{Body, Introduction, Medley, Message, Role, Timer, Update, message::ROOM};
+use super::{Body, Introduction, Medley, Message, Reach, Role, Timer, Update, message::ROOM};
 use crate::{
     id::{NodeId, Peer},
     machine::OutboxOf,
@@ -86,7 +86,11 @@ impl Medley {
         }
         let listed = |at| self.table.is_listed(at);
         if let Some(at) = one_of(self.table.positions(), &mut self.rng, listed) {
-            let partner = self.table.id(at);
+            let id = self.table.id(at);
+            let partner = match self.relays.reach(id) {
+                Reach::Direct => id,
+                Reach::Through(relay) => relay,
+            };
             self.sequence += 1;
             let after = self.syncing.after;
             self.syncing = Syncing { open: Some((partner, self.sequence)), after };
@@ -134,8 +138,8 @@ impl Medley {
         Page { updates, introductions, next }
     }
 
-    /// Answers with a page. No joiner while leaving: the answer would introduce us to somebody who has not
-    /// heard our goodbye, and the joiner asks somebody else in time.
+    /// Answers with a page. Not while leaving: the answer would introduce us to somebody who has not heard our
+    /// goodbye, and whoever asks will ask somebody else in time.
     pub(super) fn on_question(
         &mut self,
         from: Peer,
@@ -144,7 +148,7 @@ impl Medley {
         out: &mut OutboxOf<Self>,
     ) {
         let (Question::Join { after } | Question::Sync { after }) = question;
-        if self.role == Role::Leaving && matches!(question, Question::Join { .. }) {
+        if self.role == Role::Leaving {
             return;
         }
         let Page { updates, introductions, next } = self.page(after);

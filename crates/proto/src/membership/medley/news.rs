@@ -324,15 +324,23 @@ impl Medley {
     /// the accused can contradict (R2, M-26).
     fn news(&mut self, now: Time, about: Option<NodeId>, carries: bool) -> Vec<Update> {
         let charge = about.and_then(|id| self.charge(id));
+        // Whatever else a leaver says would be taken for a sign of life.
+        let goodbye = (self.role == Role::Leaving).then_some(Update {
+            subject: self.me,
+            incarnation: self.incarnation,
+            status: Status::Left,
+        });
+        let first = goodbye.into_iter().chain(charge);
         let offered = if carries { self.gossip.len().min(MAX_UPDATES) } else { 0 };
-        let mut updates = Vec::with_capacity(offered + usize::from(charge.is_some()));
-        updates.extend(charge);
+        let mut updates = Vec::with_capacity(offered + first.clone().count());
+        updates.extend(first);
         if offered == 0 {
             return updates;
         }
-        let mut room = ROOM - charge.map_or(0, |charge| charge.encoded_len());
+        let said = updates.len();
+        let mut room = ROOM - updates.iter().map(Wire::encoded_len).sum::<usize>();
         let mut take = |update: Update| {
-            if charge.is_some_and(|charge| charge.subject.id == update.subject.id) {
+            if updates[..said].iter().any(|first| first.subject.id == update.subject.id) {
                 return true;
             }
             let Some(left) = room.checked_sub(update.encoded_len()) else { return false };
@@ -344,7 +352,7 @@ impl Medley {
             Piggyback::Bounded { most, lambda } => {
                 // ceil(log2(n + 1)) is the number of binary digits of n, ourselves included.
                 let digits = usize::BITS - (self.table.listed() + 1).leading_zeros();
-                let most = most - usize::from(charge.is_some());
+                let most = most.saturating_sub(said);
                 self.gossip.least_sent(most, lambda.saturating_mul(digits), &mut take);
             }
             Piggyback::WholeTable { lifetime } => self.gossip.recent(now, lifetime, &mut take),

@@ -214,9 +214,13 @@ impl Medley {
         }
     }
 
-    /// A ping to a member that lives was not answered.
+    /// A ping to a member that lives was not answered. Of one that never answers us, or only through
+    /// another, that says nothing about losses: there is no way.
     fn unanswered(&mut self, id: NodeId) {
-        if let Some(at) = self.table.position(id) {
+        if let Some(at) = self.table.position(id)
+            && self.table.has_answered(at)
+            && self.relays.reach(id) == Reach::Direct
+        {
             self.doubt.unanswered(f64::from(self.table.distance(at)));
         }
     }
@@ -303,18 +307,23 @@ impl Medley {
         if !self.config.caution {
             return;
         }
-        self.dispel(target);
-        match relay {
-            None => {
-                let at = self.table.position(target);
-                let distance = at.map_or(f32::NAN, |at| self.table.distance(at));
-                self.doubt.answered(f64::from(distance));
+        let at = self.table.position(target);
+        match (relay, at) {
+            (None, Some(at)) => {
                 self.relays.answered(target);
+                self.dispel(target);
+                // The first answer counts as little as the silences before it, or there would be a bias.
+                if self.table.has_answered(at) {
+                    self.doubt.answered(f64::from(self.table.distance(at)));
+                }
+                self.table.set_answered(at);
             }
-            Some(relay) => {
+            (Some(relay), Some(_)) => {
+                self.dispel(target);
                 self.unanswered(target);
                 self.relays.relayed(target, relay);
             }
+            (_, None) => {}
         }
     }
 

@@ -196,6 +196,15 @@ impl Table {
         near.map(|at| self.distance(at)).fold(0.0, f32::max)
     }
 
+    /// It answered a ping of ours: there is a way to it and back.
+    pub(super) fn set_answered(&mut self, at: usize) {
+        self.records[at].flag(ANSWERED, true);
+    }
+
+    pub(super) fn has_answered(&self, at: usize) -> bool {
+        self.records[at].has(ANSWERED)
+    }
+
     pub(super) fn is_neighbour(&self, at: usize) -> bool {
         self.records[at].has(NEIGHBOUR)
     }
@@ -406,6 +415,8 @@ const NEIGHBOUR: u32 = 1 << 3;
 /// Stays in the book when its tombstone is forgotten: somebody to join by.
 const CONTACT: u32 = 1 << 4;
 const OTHER_LIFE: u32 = 1 << 5;
+/// Has answered a ping of ours.
+const ANSWERED: u32 = 1 << 6;
 const SUSPICIONS_FROM: u32 = 1 << 8;
 /// One suspicion.
 const SUSPICION: u32 = 1 << 16;

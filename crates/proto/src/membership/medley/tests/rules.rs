@@ -447,3 +447,19 @@ fn wrong_settings_are_refused_with_what_was_wrong() {
     assert_eq!(message::MAX_UPDATES, 33, "the chapter's 16 fit");
     assert_eq!(config.with_sync(Some(9)), Err(ConfigError::Sync));
 }
+
+/// Or it would be listed again by those who had removed it before, and stay a ghost there.
+#[test]
+fn whatever_a_leaver_says_begins_with_goodbye() {
+    let mut node = Node::running(config(Strategy::Swim, Form::Hardened), 3);
+    node.input(at(1), Input::Leave).unwrap();
+    let goodbye = news(peer(0, 1), 0, Status::Left);
+    for round in 0..40 {
+        let ping = message(round, 0, Body::Ping { on_behalf: None }, &[]);
+        let effects = node.hears(at(2), peer(1, 1), &ping).unwrap();
+        let [Effect::Send { message, .. }] = &effects[..] else { panic!("{effects:?}") };
+        assert_eq!(message.updates.first(), Some(&goodbye), "however often it was said");
+    }
+    let question = message(1, 0, Body::Sync { after: None }, &[]);
+    assert_eq!(node.hears(at(3), peer(1, 1), &question), Ok(vec![]));
+}
