@@ -57,7 +57,8 @@ impl Promise {
             scenario.faults.iter().all(|fault| matches!(fault.kind, FaultKind::Crash(_)));
         let bounded = calm && only_crashes && config.selection() == Selection::Bag;
         let timely = way.filter(|_| bounded).map(|way| {
-            let verdict = config.period() + config.suspicion();
+            let (shortest, longest) = config.suspicion_bounds(nodes as usize);
+            let verdict = config.period() + shortest..=config.period() + longest;
             TimeBoundedDetection::new(longest_period(config), verdict, way)
         });
         Self {
@@ -148,7 +149,7 @@ pub struct Lists {
     component: Vec<Option<u32>>,
     /// How many running nodes list this one.
     listed_by: Vec<u32>,
-    /// Whether a node has not yet said by when it pings the crashed one.
+    /// Whether a node has not yet said by when it convicts the crashed one.
     unasked: Vec<bool>,
     named: Vec<NodeId>,
     no_resurrection: NoResurrection,
@@ -218,6 +219,11 @@ impl Lists {
         self.note(now, Completeness::NAME, complete);
         let timely = self.timely.as_ref().map_or(Ok(()), |timely| timely.finish(now));
         self.note(now, TimeBoundedDetection::NAME, timely);
+    }
+
+    /// How many running nodes list this one.
+    pub fn listed_by(&self, node: u32) -> u32 {
+        self.listed_by[node as usize]
     }
 
     /// The first violation of each invariant.
@@ -404,7 +410,7 @@ impl Observer<Medley> for Lists {
         if std::mem::take(&mut self.unasked[observer as usize])
             && let Some(timely) = &mut self.timely
             && let Some(sought) = timely.sought()
-            && let Some(periods) = machine.periods_until_pinged(sought)
+            && let Some(periods) = machine.periods_until_convicted(sought)
         {
             timely.promised(now, periods);
         }

@@ -64,6 +64,9 @@ pub enum Metric {
     FalseRemovals,
     /// Removals of nodes that were up and had never been frozen or cut off from many.
     HealthyRemovals,
+    /// Of all pairs of running nodes, the share in which the first does not list the second when the run
+    /// ends.
+    Unlisted,
     /// Square root of mean detection time, in seconds, times transmissions.
     ProductCost,
     /// Transmissions for each message sent.
@@ -74,6 +77,8 @@ pub enum Metric {
     Acked,
     /// Pings unanswered when they were checked.
     Missed,
+    /// Invariants that did not hold.
+    Violations,
     /// Inputs handled by machines.
     Events,
     /// Messages sent; one to many counts once.
@@ -169,11 +174,13 @@ impl Metric {
             Self::FalseSuspicions => "false_suspicions",
             Self::FalseRemovals => "false_removals",
             Self::HealthyRemovals => "healthy_removals",
+            Self::Unlisted => "unlisted",
             Self::ProductCost => "product_cost",
             Self::MeanHops => "mean_hops",
             Self::WithinHops(hops) => WITHIN[hops.0 - 1],
             Self::Acked => "acked",
             Self::Missed => "missed",
+            Self::Violations => "violations",
             Self::Events => "events",
             Self::Messages => "messages",
             Self::Deliveries => "deliveries",
@@ -203,9 +210,11 @@ impl Metric {
             | Self::TFirst
             | Self::TLastFirst
             | Self::TLast => Unit::Seconds,
-            Self::Agreement | Self::LeaderlessAtEnd | Self::Incomplete | Self::WithinHops(_) => {
-                Unit::Ratio
-            }
+            Self::Agreement
+            | Self::LeaderlessAtEnd
+            | Self::Incomplete
+            | Self::Unlisted
+            | Self::WithinHops(_) => Unit::Ratio,
             Self::Bytes | Self::HopBytes => Unit::Bytes,
             Self::Elections
             | Self::LeaderChanges
@@ -222,6 +231,7 @@ impl Metric {
             | Self::FirstRoundMsgs
             | Self::Acked
             | Self::Missed
+            | Self::Violations
             | Self::Events
             | Self::Messages
             | Self::Deliveries

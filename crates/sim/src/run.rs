@@ -157,6 +157,7 @@ fn run_election<M: Election<Message: Announcement>>(
         (Metric::TFirst, announced.first.map(Time::as_secs_f64)),
         (Metric::TLastFirst, announced.last_first.map(Time::as_secs_f64)),
         (Metric::TLast, announced.last.map(Time::as_secs_f64)),
+        (Metric::Violations, Some(watch.violations().len() as f64)),
     ];
     Ok(Outcome {
         violations: watch.violations().to_vec(),
@@ -267,7 +268,10 @@ fn run_membership(
     let end = sim.now();
     sim.observer_mut().0.1.finish(end);
     let (Detecting(detection), lists) = &sim.observer().0;
-    let live = (0..sim.len()).filter(|&node| sim.machine(node).is_some()).count() as u32;
+    let running = || (0..sim.len()).filter(|&node| sim.machine(node).is_some());
+    let live = running().count() as u32;
+    let listed: f64 = running().map(|node| f64::from(lists.listed_by(node))).sum();
+    let pairs = f64::from(live) * (f64::from(live) - 1.0);
     let found = detection.detected(live);
     let mean = |of: fn(&Detected) -> f64| {
         let sum: f64 = found.iter().map(of).sum();
@@ -288,6 +292,8 @@ fn run_membership(
         (Metric::FalseSuspicions, Some(f64::from(detection.false_suspicions()))),
         (Metric::FalseRemovals, Some(f64::from(detection.false_removals()))),
         (Metric::HealthyRemovals, Some(f64::from(detection.healthy_removals()))),
+        (Metric::Unlisted, (pairs > 0.0).then(|| 1.0 - listed / pairs)),
+        (Metric::Violations, Some(lists.violations().len() as f64)),
         (Metric::ProductCost, mean(|one| one.mean).map(|mean| libm::sqrt(mean * transmissions))),
         (Metric::MeanHops, Some(transmissions / counters.messages.max(1) as f64)),
     ];

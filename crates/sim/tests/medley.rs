@@ -4,7 +4,7 @@ use std::path::Path;
 
 use bellwether_sim::{
     metric::Metric,
-    run::{Report, run_many},
+    run::{Outcome, Report, run, run_many},
     scenario::Scenario,
 };
 
@@ -87,5 +87,72 @@ fn joiners_and_those_who_return_are_listed_by_everybody() {
             assert_eq!(value(Metric::Incomplete), Some(0.0), "seed {}: {faults}", outcome.seed);
             assert_eq!(value(Metric::FalseRemovals), Some(0.0), "seed {}: {faults}", outcome.seed);
         }
+    }
+}
+
+#[test]
+fn whoever_is_missing_from_a_list_at_the_end_is_counted() {
+    let text = r#"
+        name = "two halves"
+        duration = "60s"
+        [network]
+        nodes = 4
+        [membership]
+        kind = "medley"
+        exponent = 0
+        feedback = "none"
+        period = "1s"
+        [[fault]]
+        at = "10s"
+        kind = "partition"
+        groups = [[0, 1]]
+    "#;
+    let missing = |sets: &[String]| {
+        let scenario = Scenario::parse("halves", text, sets).unwrap();
+        run(&scenario, 1).unwrap().value(Metric::Unlisted)
+    };
+    // Each lists one of three others.
+    assert!((missing(&[]).unwrap() - 2.0 / 3.0).abs() < 1e-12);
+    assert_eq!(missing(&["duration=10500ms".into()]), Some(0.0), "not found out yet");
+    // Of those left each lists the other.
+    let gone = r#"fault=[{ at = "10s", kind = "crash", nodes = [2, 3] }]"#;
+    assert_eq!(missing(&[gone.into()]), Some(0.0));
+}
+
+/// What convicts may take longer than one ping, and what a suspect has to contradict depends on the group and
+/// on how many accuse: none of it is a breach of the bound.
+#[test]
+fn the_bound_holds_for_the_cautious_the_many_and_the_patient() {
+    let text = r#"
+        name = "one crash"
+        duration = "90s"
+        [network]
+        nodes = 2
+        delay = { kind = "uniform", low = "0ms", high = "5ms" }
+        [membership]
+        kind = "medley"
+        exponent = 0
+        feedback = "none"
+        [[fault]]
+        at = "20s"
+        spread = "20s"
+        kind = "crash"
+        count = 1
+    "#;
+    for (sets, runs) in [
+        (&[][..], 2_000),
+        (&["network.nodes=100"], 20),
+        (&["network.nodes=8", "membership.lifeguard=suspicion"], 50),
+        (&["network.nodes=8", "membership.lifeguard=suspicion", "membership.caution=false"], 50),
+    ] {
+        let sets: Vec<String> = sets.iter().map(|&set| set.to_owned()).collect();
+        let scenario = Scenario::parse("one crash", text, &sets).unwrap();
+        let report = run_many(&scenario, 1, runs, || ()).unwrap();
+        assert_eq!(report.violations().next(), None, "{sets:?}");
+        assert_eq!(mean(&report, Metric::Violations), 0.0);
+        let judged = |outcome: &Outcome| {
+            outcome.sometimes.iter().any(|one| one.0 == "time_bounded_detection" && one.2)
+        };
+        assert!(report.outcomes.iter().all(judged), "{sets:?}");
     }
 }

@@ -1,15 +1,23 @@
+use std::ops::RangeInclusive;
+
 use bellwether_proto::{Duration, NodeId, Time};
 
 /// P3 and P4: with bags, no feedback and no loss, the only crash of a run is first detected within the bound
 /// that the bags of the living give, and never before a probe and a suspicion have passed.
+///
+/// The bag bounds the periods until somebody pings it. A cautious node may need more than one silence: it then
+/// gives its next periods to the same target, so these add to the bound. Each node says how many: where
+/// nothing is lost its doubt is never more than that of a node that has seen nothing yet, which for two nodes,
+/// without helpers, takes two pings. The suspicion is as long as the configuration says for a group of
+/// this size: hardened it grows with the group, and with Lifeguard it depends on how many accuse.
 ///
 /// Anything else that changes a list changes the bags; after that nothing is claimed.
 #[derive(Clone, Debug)]
 pub struct TimeBoundedDetection {
     /// The longest time between two pings of a node.
     longest_period: Duration,
-    /// From the ping that is not answered to the removal.
-    verdict: Duration,
+    /// From the ping that is not answered to the removal: at least, and at most.
+    verdict: RangeInclusive<Duration>,
     /// A ping under way when its target crashes is not answered either: so much earlier may it begin.
     under_way: Duration,
     crash: Crash,
@@ -33,7 +41,11 @@ impl TimeBoundedDetection {
     pub const NAME: &'static str = "time_bounded_detection";
 
     /// Nothing has happened yet.
-    pub const fn new(longest_period: Duration, verdict: Duration, under_way: Duration) -> Self {
+    pub const fn new(
+        longest_period: Duration,
+        verdict: RangeInclusive<Duration>,
+        under_way: Duration,
+    ) -> Self {
         Self { longest_period, verdict, under_way, crash: Crash::None }
     }
 
@@ -60,10 +72,10 @@ impl TimeBoundedDetection {
         }
     }
 
-    /// Somebody live will ping the crashed node within so many of its periods.
+    /// Somebody live will ping the crashed node, for the last time it takes, within so many of its periods.
     pub fn promised(&mut self, now: Time, periods: u64) {
         if let Crash::Open { due, .. } = &mut self.crash {
-            let promised = now + self.longest_period * periods + self.verdict;
+            let promised = now + self.longest_period * periods + *self.verdict.end();
             *due = Some(due.map_or(promised, |due| due.min(promised)));
         }
     }
@@ -79,7 +91,7 @@ impl TimeBoundedDetection {
             return Ok(());
         }
         self.crash = Crash::Found;
-        let least = self.verdict.saturating_sub(self.under_way);
+        let least = self.verdict.start().saturating_sub(self.under_way);
         if now.since(at) < least {
             return Err(format!("subject={subject} crashed={at} detected={now} least={least}"));
         }
@@ -123,7 +135,8 @@ mod tests {
 
     fn crashed() -> TimeBoundedDetection {
         let second = Duration::from_secs(1);
-        let mut invariant = TimeBoundedDetection::new(second * 2, second * 18, second);
+        let mut invariant =
+            TimeBoundedDetection::new(second * 2, second * 18..=second * 18, second);
         assert!(!invariant.sometimes().1);
         invariant.crashed(at(10), SUBJECT);
         invariant.promised(at(11), 9);

@@ -406,6 +406,11 @@ impl Config {
         self.period.scale(factor.max(shortest))
     }
 
+    /// The shortest and the longest a suspect may have to contradict in a group of `members`.
+    pub fn suspicion_bounds(&self, members: usize) -> (Duration, Duration) {
+        (self.suspicion_of(CONFIRMATIONS, members), self.suspicion_of(0, members))
+    }
+
     /// How long a tombstone stands: far longer than any news of the dead travels (M-14).
     pub(super) fn tomb(&self) -> Duration {
         self.suspicion_of(0, MOST_MEMBERS).max(self.suspicion) * 10

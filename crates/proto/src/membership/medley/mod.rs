@@ -409,14 +409,16 @@ impl Medley {
         self.table.state(at).map(|state| (state, boot, incarnation))
     }
 
-    /// P3: after at most so many periods the member `id` is pinged, if the list stays as it is. `None` if
-    /// there is no such bound: without a bag, or where feedback or ill health change the order.
-    pub fn periods_until_pinged(&self, id: NodeId) -> Option<u64> {
+    /// P3: after at most so many periods the member `id` gets the ping whose failure convicts it, if the list
+    /// stays as it is and no message is lost. `None` if there is no such bound: without a bag, or where
+    /// feedback or ill health change the order.
+    pub fn periods_until_convicted(&self, id: NodeId) -> Option<u64> {
         let Config { selection, active, passive, local_health, .. } = self.config;
         let steady = active.is_none() && passive.is_none() && !local_health;
         let at = self.table.position(id).filter(|&at| self.table.is_listed(at))?;
-        (steady && selection == Selection::Bag)
-            .then(|| self.targets.draws_until(&self.table, &self.config, at))
+        (steady && selection == Selection::Bag).then(|| {
+            self.targets.draws_until(&self.table, &self.config, at) + self.probes_again(at)
+        })
     }
 
     /// Whether the list is still being fetched.

@@ -7,6 +7,7 @@ use super::{
 use crate::{
     id::{Incarnation, NodeId, Peer},
     machine::OutboxOf,
+    mechanism::doubt::Doubt,
     time::{Duration, Time},
 };
 
@@ -205,6 +206,26 @@ impl Medley {
             self.doubted = Some(Doubted { target, silence, pings: failed + 1 });
         }
         convinced
+    }
+
+    /// How often the node at `at` is probed again at most before its silence suffices, where nothing is lost:
+    /// whoever has seen no loss never doubts more than whoever has seen nothing yet.
+    pub(super) fn probes_again(&self, at: usize) -> u64 {
+        if !self.config.caution {
+            return 0;
+        }
+        let distance = f64::from(self.table.distance(at));
+        let helpers = self.config.helpers.min(self.table.listed().saturating_sub(1)) as u32;
+        let nothing_seen = Doubt::new(f64::from(self.table.farthest_neighbour()));
+        let [now, first] = [self.doubt, nothing_seen].map(|doubt| doubt.silence(distance, helpers));
+        let silence = now.max(first);
+        let mut odds = silence;
+        let again = (1..u64::from(MOST_PROBES)).take_while(|_| {
+            let convinced = odds <= PROOF;
+            odds *= silence;
+            !convinced
+        });
+        again.count() as u64
     }
 
     /// A silent target lives after all.
