@@ -54,10 +54,17 @@ fn every_cell_of_every_experiment_is_a_scenario_of_its_own() {
         "wang-fig-4.4",
         "wang-fig-4.5",
         "wang-fig-4.6",
+        "wang-fig-4.7",
         "bw-medley-swim",
         "bw-medley-quiet",
         "bw-medley-load",
         "bw-medley-local",
+        "bw-medley-bound",
+        "bw-star",
+        "bw-half-connected",
+        "bw-mass-restart",
+        "bw-starved",
+        "bw-one-way",
     ] {
         assert!(ids.contains(id), "{id} is missing");
     }

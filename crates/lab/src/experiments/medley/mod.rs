@@ -5,10 +5,13 @@
 //! (M-21), 1,000 runs a point. Times are in the chapter's units of 100 ms. What is claimed of the published
 //! algorithm is judged by its published form; the hardened form stands beside it where it differs.
 
+mod bound;
 mod cost;
 mod crashes;
 mod detection;
+mod movement;
 mod scale;
+mod trouble;
 
 use super::{between, bounded, difference, ratio, shown};
 use crate::{
@@ -19,7 +22,9 @@ use crate::{
 };
 
 pub(super) fn all() -> Vec<Experiment> {
-    [detection::all(), crashes::all(), cost::all(), scale::all()].into_iter().flatten().collect()
+    let chapter = [detection::all(), crashes::all(), cost::all(), scale::all(), movement::all()];
+    let ours = [bound::all(), trouble::all()];
+    chapter.into_iter().chain(ours).flatten().collect()
 }
 
 /// The set-up of chapter 4.
