@@ -59,7 +59,7 @@ pub(super) fn all() -> Vec<Experiment> {
         },
         Experiment {
             id: "bw-mass-restart",
-            title: "After everybody has restarted everybody is listed again",
+            title: "After everybody has restarted, who is listed again",
             source: "project: hashicorp/memberlist#311",
             cells: |size| {
                 let restart = |rival| {
@@ -375,7 +375,7 @@ fn half_figure(table: &Table) -> Vec<Figure> {
 fn groups(size: Size) -> &'static [u32] {
     match size {
         Size::Full => &[125, 250, 500, 1_000],
-        Size::Quick => &[125, 250],
+        Size::Quick => &[125, 500],
     }
 }
 
@@ -412,6 +412,10 @@ fn restart_claims(table: &Table) -> Vec<Claim> {
             "0",
             each(missing),
             is_zero(missing(OURS)) && is_zero(missing(OURS_GUARDED)),
+        )
+        .on_record(
+            Verdict::NotReproduced,
+            "up to 250 nodes nobody is; of 500 about 0.3% of all entries, of 1,000 about 1%",
         ),
         Claim::holds(
             "Nobody that has restarted is removed, by any of the four",
