@@ -45,6 +45,8 @@ pub(super) struct Joining {
     sequence: u64,
     /// How many contacts have been asked in vain.
     tried: usize,
+    /// Whether the answers so far named somebody we had not listed.
+    found: bool,
 }
 
 impl Medley {
@@ -61,21 +63,50 @@ impl Medley {
             return;
         }
         let introducer = self.table.id(contacts[tried % contacts.len()]);
-        self.ask(now, introducer, tried, None, out);
+        let joining = Joining { introducer, sequence: 0, tried, found: false };
+        self.ask(now, joining, None, out);
+    }
+
+    /// Asks for the list once more, somebody else: where many join at once, introducers are as new as we.
+    fn join_again(&mut self, now: Time, out: &mut OutboxOf<Self>) {
+        let listed = |at| self.table.is_listed(at);
+        match one_of(self.table.positions(), &mut self.rng, listed) {
+            Some(at) => {
+                let introducer = self.table.id(at);
+                let joining = Joining { introducer, sequence: 0, tried: 0, found: false };
+                self.ask(now, joining, None, out);
+            }
+            None => self.join(now, out),
+        }
+    }
+
+    /// Somebody we ask does not answer, or it is time to ask again.
+    pub(super) fn on_join_timer(&mut self, now: Time, out: &mut OutboxOf<Self>) {
+        if self.table.listed() == 0 {
+            self.join(now, out);
+        } else {
+            self.join_again(now, out);
+        }
     }
 
     fn ask(
         &mut self,
         now: Time,
-        introducer: NodeId,
-        tried: usize,
+        joining: Joining,
         after: Option<NodeId>,
         out: &mut OutboxOf<Self>,
     ) {
         self.sequence += 1;
-        self.joining = Some(Joining { introducer, sequence: self.sequence, tried });
+        self.joining = Some(Joining { sequence: self.sequence, ..joining });
         self.timers.set(Timer::Join, now + self.config.join_retry);
-        self.send(now, introducer, self.sequence, Body::Join { after }, out);
+        self.send(now, joining.introducer, self.sequence, Body::Join { after }, out);
+    }
+
+    /// Somebody was listed that had not been.
+    pub(super) fn note_found(&mut self) {
+        if let Some(joining) = &mut self.joining {
+            joining.found = true;
+        }
     }
 
     /// Asks a random member for one page, now and then.
@@ -160,19 +191,24 @@ impl Medley {
         out.send(from.id, Message { sequence, incarnation, body, updates, introductions });
     }
 
-    /// A page has been merged: ask for the next.
+    /// A page has been merged: ask for the next. If the list had anybody new on it, and hardened, ask
+    /// somebody else for theirs in a while, until nobody can name us another.
     pub(super) fn on_join_ack(
         &mut self,
         now: Time,
-        from: Peer,
         next: Option<NodeId>,
         out: &mut OutboxOf<Self>,
     ) {
         let Some(joining) = self.joining else { return };
         if next.is_some() {
-            self.ask(now, from.id, joining.tried, next, out);
+            self.ask(now, joining, next, out);
+            return;
+        }
+        self.joining = None;
+        if joining.found && self.config.hardened() {
+            let wait = self.config.period * 2;
+            self.timers.set(Timer::Join, now + wait + self.rng.up_to(wait));
         } else {
-            self.joining = None;
             self.timers.clear(Timer::Join);
         }
     }

@@ -21,7 +21,8 @@
 //! Running  --Suspicion fires--------> Running  the suspect is removed: Failed
 //! Running  --Tomb fires-------------> Running  the oldest tombstone is forgotten, unless of a contact
 //! Running  --Join-------------------> Running  JoinAck with a page of the list
-//! Running  --JoinAck----------------> Running  Join for the next page, or disarm Join
+//! Running  --JoinAck----------------> Running  Join for the next page; at the end disarm Join, or, if
+//!                                              somebody was new, arm it to ask another
 //! Running  --Join fires-------------> Running  Join to the next contact
 //! Running  --Sync-------------------> Running  SyncAck with a page of the list
 //! Running  --Leave------------------> Leaving  Leave to the neighbours; arm Bye
@@ -517,7 +518,7 @@ impl Medley {
             Body::Join { after } => {
                 self.on_question(from, message.sequence, Question::Join { after }, out);
             }
-            Body::JoinAck { next } => self.on_join_ack(now, from, next, out),
+            Body::JoinAck { next } => self.on_join_ack(now, next, out),
             Body::Sync { after } => {
                 self.on_question(from, message.sequence, Question::Sync { after }, out);
             }
@@ -559,7 +560,7 @@ impl Medley {
             Timer::ProbeEnd => self.on_probe_end(now, out),
             Timer::Suspicion => self.on_suspicion(now, out),
             Timer::Tomb => self.on_tomb(now),
-            Timer::Join => self.join(now, out),
+            Timer::Join => self.on_join_timer(now, out),
             Timer::Bye => self.become_idle(),
             Timer::Period => self.on_period(now, out),
         }

@@ -79,6 +79,7 @@ impl Medley {
             Merged::Confirmed => return self.on_confirmation(now, update),
             Merged::Listed => {
                 self.targets.joined(&self.table, &self.config, at);
+                self.note_found();
                 out.emit(MembershipEvent::Joined(id));
             }
             Merged::Buried => {}

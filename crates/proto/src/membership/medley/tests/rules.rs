@@ -463,3 +463,27 @@ fn whatever_a_leaver_says_begins_with_goodbye() {
     let question = message(1, 0, Body::Sync { after: None }, &[]);
     assert_eq!(node.hears(at(3), peer(1, 1), &question), Ok(vec![]));
 }
+
+/// Where many join at once, an introducer may be as new as the joiner.
+#[test]
+fn a_joiner_asks_again_until_nobody_can_name_it_another() {
+    for (form, again) in [(Form::Hardened, true), (Form::AsPublished, false)] {
+        let contacts = vec![Contact { member: false, ..member(1) }];
+        let mut node = Node::with(config(Strategy::Swim, form), contacts);
+        node.input(at(0), Input::Start).unwrap();
+        let answer = |node: &Node, named: u64| {
+            let listed = news(peer(named, 1), 0, Status::Alive);
+            message(node.machine.sequence, 0, Body::JoinAck { next: None }, &[listed])
+        };
+        node.hears(at(1), peer(1, 1), &answer(&node, 2)).unwrap();
+        assert!(!node.machine.is_joining());
+        let deadline = node.machine.timers.deadline(Timer::Join);
+        assert_eq!(deadline.is_some(), again);
+        let Some(deadline) = deadline else { continue };
+        let asked = receivers(&node.wakes(deadline), |body| body == Body::Join { after: None });
+        let [introducer] = asked[..] else { panic!("{asked:?}") };
+        let page = answer(&node, 3 - introducer.get());
+        node.hears(deadline, Peer::new(introducer, Boot::new(1)), &page).unwrap();
+        assert_eq!(node.machine.timers.deadline(Timer::Join), None, "nobody new: that is all");
+    }
+}
