@@ -39,6 +39,7 @@
 //! | [`watch`], [`agreement`], [`announcing`], [`detection`], [`lists`], [`invariant`], [`metric`] | what is watched and measured |
 //! | [`conformance`] | the suite every election passes |
 //! | [`membership_trace`] | recorded lists of members, to be played to elections |
+//! | [`inconsistency`] | how far recorded lists disagree: the true `c` |
 //! | [`queue`], [`trace`], [`log`] | the event queue, the trace hash, the event log |
 
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
@@ -49,6 +50,7 @@ mod clock;
 pub mod conformance;
 pub mod detection;
 pub mod engine;
+pub mod inconsistency;
 pub mod invariant;
 pub mod lists;
 pub mod log;
