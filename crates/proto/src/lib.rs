@@ -13,6 +13,7 @@
 //! | [`mechanism`] | what several protocols need, written once |
 //! | [`membership`] | who is there |
 //! | [`election`] | who leads |
+//! | [`churn`] | how far lists disagree about who is there |
 //!
 //! The crate is `no_std` with `alloc`, contains no `unsafe`, and gives the same trace for the same
 //! seed on every platform.
@@ -24,6 +25,7 @@ extern crate alloc;
 #[cfg(test)]
 extern crate std;
 
+pub mod churn;
 pub mod election;
 pub mod epoch;
 pub mod id;
