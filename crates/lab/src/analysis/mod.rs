@@ -1,3 +1,4 @@
 //! Closed forms from the papers, corrected where they were wrong.
 
 pub mod announce;
+pub mod churn;
