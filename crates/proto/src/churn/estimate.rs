@@ -17,6 +17,23 @@
 //! it: exactly, without assuming how missing entries are distributed. A point estimate is too small about as often
 //! as too large, so who would rather send more messages than elect the wrong node asks `at_most + 1` nodes.
 //! Both speak of the moment of the sample; between two samples lists may change.
+//!
+//! ```
+//! use bellwether_proto::{NodeId, Time, churn::{estimate::{Churn, Config}, zscore::Sample}};
+//!
+//! let ids = || (0..50).map(NodeId::new);
+//! let mut churn = Churn::new(NodeId::new(7), Config::of(50)?, Time::ZERO);
+//! let asked = churn.sample_due(Time::ZERO, 50).expect("nothing is known yet");
+//! let mut sample = Sample::new(ids());
+//! for from in ids().take(asked as usize) {
+//!     sample.on_answer(from, ids(), []);
+//! }
+//! churn.on_sample(Time::ZERO, &sample);
+//! let estimate = churn.estimate(Time::ZERO, 50);
+//! // 21 complete lists of 50 do not prove that the other 29 are: were 5 not, all asked would be with 5.6%.
+//! assert_eq!((asked, estimate.c, estimate.at_most), (21, 0, Some(5)));
+//! # Ok::<(), bellwether_proto::churn::sample_size::PrecisionError>(())
+//! ```
 
 use super::{
     feedback::{self, Feedback, Report},
