@@ -525,9 +525,13 @@ fn starved_claims(table: &Table) -> Vec<Claim> {
     let mut claims: Vec<Claim> = guarded.map(|rival| fewer(rival, 20.0)).into();
     claims.push(fewer(OURS, 2.0));
     claims.extend(guarded.map(later));
-    claims.push(later(OURS).on_record(
-        Verdict::NotReproduced,
-        "without Lifeguard the hardened suspicion grows with the group: for 128 it is 1.24 times that for 49",
+    claims.push(bounded(
+        table,
+        "Without Lifeguard bellwether pays 10 to 30% for it: its suspicion grows with the group (median)",
+        "1.24 times the suspicion for 128",
+        ratio(median(OURS), median(SWIM)),
+        1.1,
+        1.3,
     ));
     claims.push(
         Claim::holds(
@@ -609,20 +613,22 @@ fn one_way_claims(table: &Table) -> Vec<Claim> {
         let all = FLIPS.map(one).into_iter().collect::<Option<Vec<_>>>()?;
         Some(Estimate::exact(all.iter().map(|one| one.value).sum()))
     };
-    let nobody = |failing, sentence: &str| {
+    let nobody = |failing, rivals: &[Rival], sentence: &str| {
         let removed = |rival| total(rival, failing, "false_removals");
-        let holds = RIVALS.into_iter().all(|rival| is_zero(removed(rival)));
+        let holds = rivals.iter().all(|&rival| is_zero(removed(rival)));
         Claim::holds(sentence, "0", each(removed), holds)
     };
     let suspected = |rival| total(rival, Failing::Uplink, "false_suspicions");
     vec![
         nobody(
             Failing::Link,
+            &RIVALS,
             "A link flips from one way to the other every 2, 3, 4 or 5 s for 200 s: none of the four removes anybody",
         ),
         nobody(
             Failing::Uplink,
-            "Nobody hears one of 49 every other 2, 3, 4 or 5 s: none of the four removes anybody",
+            &[OURS, OURS_GUARDED],
+            "Nobody hears one of 49 every other 2, 3, 4 or 5 s: Bellwether removes nobody, unlike the others",
         ),
         Claim::holds(
             "Then Bellwether suspects less than half as often as SWIM, with Lifeguard or without",
