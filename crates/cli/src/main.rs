@@ -33,7 +33,7 @@ enum Command {
     Sim(sim::Args),
     /// Run the papers' experiments and judge their claims
     Lab(lab::Args),
-    /// Try election modes against the conformance suite, over many seeds
+    /// Try elections and memberships against the conformance suite, over many seeds
     Conform(conform::Args),
 }
 

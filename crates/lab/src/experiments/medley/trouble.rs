@@ -211,6 +211,23 @@ fn star_claims(table: &Table) -> Vec<Claim> {
     let suspected = |cell: String| table.estimate(&cell, "false_suspicions");
     let star = |rival| removed(star_name(rival));
     let partly = |rival| removed(partial_name(rival, 20));
+    let suspects_less = Claim::holds(
+        "There Bellwether suspects at least 20 times less than SWIM, with Lifeguard or without",
+        "ours alone",
+        each(|rival| suspected(partial_name(rival, 20))),
+        [OURS, OURS_GUARDED].into_iter().all(|ours| {
+            let [ours, swim] = [ours, SWIM].map(|rival| suspected(partial_name(rival, 20)));
+            is_fewer(table, ours, swim, 20.0)
+        }),
+    );
+    // Quick runs leave 20 within reach.
+    let suspects_less = match table.size() {
+        Size::Full => suspects_less.on_record(
+            Verdict::NotReproduced,
+            "12 times: losses are learnt only from members that have answered before, so the first silences still accuse",
+        ),
+        Size::Quick => suspects_less,
+    };
     vec![
         Claim::holds(
             "In a star without relays SWIM removes the living",
@@ -243,15 +260,7 @@ fn star_claims(table: &Table) -> Vec<Claim> {
             each(partly),
             RIVALS.into_iter().all(|rival| is_zero(partly(rival))),
         ),
-        Claim::holds(
-            "There Bellwether suspects at least 20 times less than SWIM, with Lifeguard or without",
-            "ours alone",
-            each(|rival| suspected(partial_name(rival, 20))),
-            [OURS, OURS_GUARDED].into_iter().all(|ours| {
-                let [ours, swim] = [ours, SWIM].map(|rival| suspected(partial_name(rival, 20)));
-                is_fewer(table, ours, swim, 20.0)
-            }),
-        ),
+        suspects_less,
         Claim::holds(
             "Bellwether removes nobody even where four fifths of the pairs do not hear each other",
             "0",
