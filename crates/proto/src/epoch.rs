@@ -42,6 +42,16 @@ impl Epoch {
         }
     }
 
+    /// The epoch with this sequence number, read back from where it was written.
+    pub const fn nth(counter: u64, minter: Peer, sequence: u32) -> Self {
+        Self { counter, node: minter.id, boot: minter.boot, sequence }
+    }
+
+    /// How many the minter made under this counter before.
+    pub const fn sequence(self) -> u32 {
+        self.sequence
+    }
+
     /// How many leaders came before, as far as the minter knew.
     pub const fn counter(self) -> u64 {
         self.counter

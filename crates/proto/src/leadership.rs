@@ -93,6 +93,11 @@ pub enum Why {
         /// The smallest counter that would be believed.
         need: u64,
     },
+    /// No leader is known, or the one there was has gone: somebody has to ask who is next.
+    Electing {
+        /// Since when there has been none.
+        since: Time,
+    },
     /// Following `leader`, which has not answered our question yet: what was heard of it may be a
     /// recording of somebody long dead.
     Unanswered {
@@ -111,6 +116,7 @@ impl fmt::Display for Why {
             Self::EpochBehind { leader, need } => {
                 write!(f, "following {leader}, waiting for epoch {need} or later")
             }
+            Self::Electing { since } => write!(f, "no leader since {since}"),
             Self::Unanswered { leader } => {
                 write!(f, "following {leader}, which has not answered yet")
             }

@@ -319,6 +319,18 @@ impl<'a> Reader<'a> {
         u32::try_from(found).map_err(|_| DecodeError::OutOfRange { field, at, found, limit })
     }
 
+    /// A variable-length number of at most 16 bits, in its shortest form.
+    ///
+    /// # Errors
+    ///
+    /// [`DecodeError::Short`], [`DecodeError::BadVarint`] or [`DecodeError::OutOfRange`].
+    pub fn varint16(&mut self, field: &'static str) -> Result<u16, DecodeError> {
+        let at = self.at;
+        let found = self.varint(field)?;
+        let limit = u64::from(u16::MAX);
+        u16::try_from(found).map_err(|_| DecodeError::OutOfRange { field, at, found, limit })
+    }
+
     /// A one-byte discriminant below `kinds`.
     ///
     /// # Errors

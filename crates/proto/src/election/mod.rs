@@ -1,3 +1,4 @@
 //! Elections: who leads.
 
 pub mod announce;
+pub mod churn_tolerant;
