@@ -14,6 +14,7 @@
 //! | [`membership`] | who is there |
 //! | [`election`] | who leads |
 //! | [`churn`] | how far lists disagree about who is there |
+//! | [`stack`] | an election on a membership, as one machine |
 //!
 //! The crate is `no_std` with `alloc`, contains no `unsafe`, and gives the same trace for the same
 //! seed on every platform.
@@ -34,6 +35,7 @@ pub mod machine;
 pub mod mechanism;
 pub mod membership;
 pub mod rng;
+pub mod stack;
 pub mod time;
 pub mod wire;
 

@@ -13,6 +13,7 @@ use bellwether_proto::{
         medley::{self, Contact, ContactChange, Medley},
         ping::{self, Ping},
     },
+    stack::{self, Stack},
 };
 use rayon::prelude::*;
 use serde_json::{Map, Value, json};
@@ -103,6 +104,12 @@ pub fn run_logged(scenario: &Scenario, seed: u64, log: Log<'_>) -> Result<Outcom
             run_election(scenario, seed, log, Box::new(build))
         }
         &Protocol::Medley(config) => run_membership(scenario, seed, log, config),
+        &Protocol::ChurnTolerant { membership, election } => {
+            let make = move |me, seed, durable: Option<stack::Durable>, contacts| {
+                Stack::new(me, membership, election, seed, durable, contacts)
+            };
+            run_stack(scenario, seed, log, members(scenario, seed, make)?)
+        }
         Protocol::Ping(settings) => {
             let nodes = u64::from(scenario.capacity());
             let config = ping::Config::new(settings.period, settings.timeout, nodes)
@@ -133,10 +140,32 @@ fn run_election<M: Election<Message: Announcement>>(
     let (watch, announcing) = &sim.observer().0;
     let agreement = watch.agreement();
     let announced = announcing.summary(agreement.leader(), |node| sim.machine(node).is_some());
+    let values = [
+        (Metric::TMax, announced.converged.map(|converged| converged.sent.as_secs_f64())),
+        (Metric::NumMsgs, Some(f64::from(announced.messages))),
+        (Metric::Rounds, announced.converged.map(|converged| f64::from(converged.rounds))),
+        (Metric::AvgRounds, announced.converged.map(|converged| converged.mean_rounds)),
+        (Metric::FirstRoundMsgs, Some(f64::from(announced.announcers))),
+        (Metric::TFirst, announced.first.map(Time::as_secs_f64)),
+        (Metric::TLastFirst, announced.last_first.map(Time::as_secs_f64)),
+        (Metric::TLast, announced.last.map(Time::as_secs_f64)),
+    ];
+    let values = agreed(watch, end).into_iter().chain(values);
+    Ok(Outcome {
+        violations: watch.violations().to_vec(),
+        sometimes: watch.sometimes(),
+        disagreements: agreement.disagreements().to_vec(),
+        ..outcome(&sim, seed, values)
+    })
+}
+
+/// What every election is measured by.
+fn agreed(watch: &Watch, end: Time) -> [(Metric, Option<f64>); 10] {
+    let agreement = watch.agreement();
     let (ended, ended_time) = agreement.ended();
     let whole = end.as_secs_f64();
     let agreed = agreement.agreed_time().as_secs_f64();
-    let values = [
+    [
         (Metric::LeadershipDelay, agreement.first().map(Time::as_secs_f64)),
         (Metric::ElectionTime, (ended > 0).then(|| ended_time.as_secs_f64() / f64::from(ended))),
         (Metric::Elections, Some(f64::from(ended))),
@@ -149,21 +178,28 @@ fn run_election<M: Election<Message: Announcement>>(
         (Metric::LeadersAtOnce, Some(f64::from(agreement.most_leading()))),
         (Metric::RecoveryTime, agreement.recovery().map(Duration::as_secs_f64)),
         (Metric::LeaderlessAtEnd, Some(f64::from(u8::from(agreement.leading() == 0)))),
-        (Metric::TMax, announced.converged.map(|converged| converged.sent.as_secs_f64())),
-        (Metric::NumMsgs, Some(f64::from(announced.messages))),
-        (Metric::Rounds, announced.converged.map(|converged| f64::from(converged.rounds))),
-        (Metric::AvgRounds, announced.converged.map(|converged| converged.mean_rounds)),
-        (Metric::FirstRoundMsgs, Some(f64::from(announced.announcers))),
-        (Metric::TFirst, announced.first.map(Time::as_secs_f64)),
-        (Metric::TLastFirst, announced.last_first.map(Time::as_secs_f64)),
-        (Metric::TLast, announced.last.map(Time::as_secs_f64)),
         (Metric::Violations, Some(watch.violations().len() as f64)),
-    ];
+    ]
+}
+
+/// An election on a membership. Nobody announces itself again and again: agreement is all there is to measure.
+fn run_stack(
+    scenario: &Scenario,
+    seed: u64,
+    log: Log<'_>,
+    members: Members<Stack>,
+) -> Result<Outcome, Disconnected> {
+    let Members { world, build, survey } = members;
+    let watch = Watch::new(scenario.capacity(), scenario.until);
+    let mut sim = play(scenario, seed, world, build, survey, (watch, log))?;
+    let end = sim.now();
+    sim.observer_mut().0.finish(end);
+    let watch = &sim.observer().0;
     Ok(Outcome {
         violations: watch.violations().to_vec(),
         sometimes: watch.sometimes(),
-        disagreements: agreement.disagreements().to_vec(),
-        ..outcome(&sim, seed, values)
+        disagreements: watch.agreement().disagreements().to_vec(),
+        ..outcome(&sim, seed, agreed(watch, end))
     })
 }
 
@@ -209,17 +245,17 @@ fn readings(book: &mut Network, placed: &Placed) -> Vec<(u32, ContactChange)> {
 }
 
 /// A simulation of members: the world of the scenario, and who makes and surveys them.
-struct Members {
+struct Members<M: Machine> {
     world: Network,
-    build: Builder<Medley>,
-    survey: Survey<Medley>,
+    build: Builder<M>,
+    survey: Survey<M>,
 }
 
-fn members(
+fn members<M: Machine<Feed = ContactChange>>(
     scenario: &Scenario,
     seed: u64,
-    config: medley::Config,
-) -> Result<Members, Disconnected> {
+    make: impl Fn(Peer, Seed, Option<M::Durable>, Vec<Contact>) -> M + 'static,
+) -> Result<Members<M>, Disconnected> {
     // Paths as they are when everybody is up; those that join later are known, but not yet listed.
     let (world, nodes) = world(scenario, Seed::new(seed))?;
     let mut network = world.clone();
@@ -229,10 +265,16 @@ fn members(
     let known = Rc::clone(&book);
     let build = Box::new(move |me: Peer, seed, durable| {
         let contacts = contacts(&known.borrow(), me, members);
-        Medley::new(me, config, seed, durable, contacts)
+        make(me, seed, durable, contacts)
     });
     let survey = Box::new(move |placed: &Placed| readings(&mut book.borrow_mut(), placed));
     Ok(Members { world, build, survey })
+}
+
+fn medley(
+    config: medley::Config,
+) -> impl Fn(Peer, Seed, Option<medley::Durable>, Vec<Contact>) -> Medley {
+    move |me, seed, durable, contacts| Medley::new(me, config, seed, durable, contacts)
 }
 
 /// Runs a scenario once and looks at all lists every `interval`; `None` if its nodes have no lists.
@@ -246,7 +288,7 @@ pub fn record_membership(
     interval: Duration,
 ) -> Result<Option<MembershipTrace>, Disconnected> {
     let Protocol::Medley(config) = scenario.protocol else { return Ok(None) };
-    let Members { world, build, survey } = members(scenario, seed, config)?;
+    let Members { world, build, survey } = members(scenario, seed, medley(config))?;
     let interval = interval.max(Duration::from_micros(1));
     let mut recorder = Recorder::new(scenario.capacity(), interval, scenario.digest(), seed);
     let seed = Seed::new(seed);
@@ -261,7 +303,7 @@ fn run_membership(
     log: Log<'_>,
     config: medley::Config,
 ) -> Result<Outcome, Disconnected> {
-    let Members { world, build, survey } = members(scenario, seed, config)?;
+    let Members { world, build, survey } = members(scenario, seed, medley(config))?;
     let lists = Lists::new(scenario.capacity(), Promise::new(scenario, &config));
     let watching = (Detecting::default(), lists);
     let mut sim = play(scenario, seed, world, build, survey, (watching, log))?;

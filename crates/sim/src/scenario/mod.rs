@@ -13,7 +13,11 @@ mod read;
 mod section;
 mod tree;
 
-use bellwether_proto::{Duration, election::announce, membership::medley};
+use bellwether_proto::{
+    Duration,
+    election::{announce, churn_tolerant},
+    membership::medley,
+};
 
 use crate::trace::TraceHash;
 
@@ -129,6 +133,13 @@ pub enum Protocol {
     Al(announce::baseline::AlConfig),
     /// `[election] kind = "sup-al"`: one after the other, a negative baseline.
     SupAl(announce::baseline::SupAlConfig),
+    /// `[election] kind = "churn-tolerant"` on `[membership] kind = "medley"`.
+    ChurnTolerant {
+        /// What the election stands on.
+        membership: medley::Config,
+        /// The election.
+        election: churn_tolerant::Config,
+    },
 }
 
 /// The settings of [`announce`].

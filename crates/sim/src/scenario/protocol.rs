@@ -2,10 +2,13 @@
 
 use bellwether_proto::{
     Duration,
-    election::announce::{
-        Bye, Config, ConfigError, Criterion, Entry, Rules, Suppression, Tenure,
-        baseline::{AlConfig, Composition, SupAlConfig, SupConfig},
-        several,
+    election::{
+        announce::{
+            Bye, Config, ConfigError, Criterion, Entry, Rules, Suppression, Tenure,
+            baseline::{AlConfig, Composition, SupAlConfig, SupConfig},
+            several,
+        },
+        churn_tolerant::{self, Decision, ExcludeRule, Health, Multicast, Variant as Elects},
     },
     mechanism::pinged::Patience,
     membership::medley::{self, Attention, Carriers, Form, Phase, Piggyback, Selection, Strategy},
@@ -38,6 +41,20 @@ pub(super) fn protocol(root: &mut Section<'_>, mut nodes: u32) -> Result<Protoco
             section.end()?;
             Ok(protocol)
         }
+        (Some(first), Some(second)) if is_churn_tolerant(&second)? => {
+            let mut below = first.section()?;
+            let medley: Reader<'_, (), Protocol> = |section, ()| medley(section);
+            let Protocol::Medley(membership) = below.kind(&mut (), &[("medley", medley)])? else {
+                unreachable!("that is what is read here")
+            };
+            below.end()?;
+            let mut above = second.section()?;
+            let election: Reader<'_, (), churn_tolerant::Config> =
+                |section, ()| churn_tolerant(section);
+            let election = above.kind(&mut (), &[(CHURN_TOLERANT, election)])?;
+            above.end()?;
+            Ok(Protocol::ChurnTolerant { membership, election })
+        }
         (Some(first), Some(second)) => {
             let problem = format!("stands beside [membership] at {}", first.place());
             Err(second.error_unquoted(problem).with_allowed(format!("one of them: {either}")))
@@ -49,7 +66,90 @@ pub(super) fn protocol(root: &mut Section<'_>, mut nodes: u32) -> Result<Protoco
     }
 }
 
-fn elections<'a>() -> [(&'static str, Reader<'a, (), Protocol>); 5] {
+const CHURN_TOLERANT: &str = "churn-tolerant";
+
+/// The one election that stands on a membership.
+fn is_churn_tolerant(election: &Field<'_>) -> Result<bool> {
+    let kind = election.clone().section()?.take("kind");
+    Ok(kind.is_some_and(|kind| kind.text().is_ok_and(|kind| kind == CHURN_TOLERANT)))
+}
+
+/// The thesis's values but for `c`, which nobody can guess.
+fn churn_tolerant(section: &mut Section<'_>) -> Result<churn_tolerant::Config> {
+    let form = section.or("form", churn_tolerant::Form::Hardened, |field| {
+        field.choice(&[
+            ("hardened", churn_tolerant::Form::Hardened),
+            ("as-published", churn_tolerant::Form::AsPublished),
+        ])
+    })?;
+    let variant = section
+        .require("variant", "\"base\", \"optimistic\", \"preferred\" or \"hybrid\"")?
+        .choice(&[
+            ("base", Elects::Base),
+            ("optimistic", Elects::Optimistic),
+            ("preferred", Elects::Preferred),
+            ("hybrid", Elects::Hybrid),
+        ])?;
+    let tolerated = |field: &Field<'_>| field.integer(0..=4096).map(|bound| bound as u16);
+    let churn = tolerated(&section.require("churn", "4")?)?;
+    let crashes = section.or("crashes", 0, tolerated)?;
+    let mut config = churn_tolerant::Config::new(variant, form);
+    config = config.with_bounds(churn, crashes).map_err(|error| refused(section, error))?;
+    let timeout = section.or("timeout", config.timeout(), Field::span)?;
+    config = config.with_timeout(timeout).map_err(|error| refused(section, error))?;
+    if let Some(field) = section.take("grace") {
+        config = config.with_grace(Some(field.span()?));
+    }
+    if let Health::Exclude { candidates, excluded, threshold, rule } = config.health() {
+        let size = |field: &Field<'_>| field.integer(1..=16).map(|size| size as u16);
+        let candidates = section.or("candidates", candidates, size)?;
+        let excluded = section.or("excluded", excluded, size)?;
+        let threshold = section.or("threshold", threshold, |field| field.integer(0..=u32::MAX))?;
+        let rule = section.or("exclude", rule, |field| {
+            field.choice(&[("union", ExcludeRule::Union), ("top-of-sum", ExcludeRule::TopOfSum)])
+        })?;
+        let health = Health::Exclude { candidates, excluded, threshold, rule };
+        config = config.with_health(health).map_err(|error| refused(section, error))?;
+    }
+    config = config.with_decision(section.or("decision", Decision::Event, |field| {
+        field.choice(&[("event", Decision::Event), ("polled", Decision::Polled)])
+    })?);
+    let choices = [
+        ("substrate", Multicast::Substrate),
+        ("oracle", Multicast::Oracle),
+        ("own-list", Multicast::OwnList),
+        ("gossip", GOSSIP),
+    ];
+    let field = section.take("multicast");
+    let mut multicast = match &field {
+        Some(field) => field.choice(&choices)?,
+        None => config.multicast(),
+    };
+    if let Multicast::Gossip { spread, refresh } = &mut multicast {
+        let most = |field: &Field<'_>| field.integer(0..=64).map(|spread| spread as u16);
+        *spread = section.or("spread", *spread, most)?;
+        *refresh = section.or("refresh", *refresh, Field::span)?;
+    }
+    config = config.with_multicast(multicast).map_err(|error| {
+        let field = field.as_ref().unwrap_or_else(|| section.field());
+        let allowed = "\"substrate\", \"oracle\", \"own-list\", or form = \"hardened\"";
+        field.error(format!("cannot work: {error}")).with_allowed(allowed)
+    })?;
+    config = config.with_ask_self(section.or("ask_self", true, Field::flag)?);
+    let criterion = section.or("criterion", churn_tolerant::Criterion::Hash, |field| {
+        field.choice(&[
+            ("hash", churn_tolerant::Criterion::Hash),
+            ("identity", churn_tolerant::Criterion::Identity),
+        ])
+    })?;
+    config = config.with_criterion(criterion, 0).map_err(|error| refused(section, error))?;
+    Ok(config.with_preempt(section.or("preempt", false, Field::flag)?))
+}
+
+/// As by default.
+const GOSSIP: Multicast = Multicast::Gossip { spread: 2, refresh: Duration::from_secs(2) };
+
+fn elections<'a>() -> [(&'static str, Reader<'a, (), Protocol>); 6] {
     [
         ("announce", |section, ()| announce(section)),
         ("announce-several", |section, ()| {
@@ -76,6 +176,10 @@ fn elections<'a>() -> [(&'static str, Reader<'a, (), Protocol>); 5] {
                 .choice(&[("defer", Composition::Defer), ("persist", Composition::Persist)])?;
             let config = SupAlConfig::new(announce, listen, suppression, composition);
             Ok(Protocol::SupAl(config.map_err(|error| refused(section, error))?))
+        }),
+        (CHURN_TOLERANT, |section, ()| {
+            let error = section.field().error_unquoted("has no membership to stand on");
+            Err(error.with_allowed("[membership] with kind = \"medley\" beside it"))
         }),
     ]
 }

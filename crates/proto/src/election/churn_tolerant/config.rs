@@ -334,6 +334,11 @@ impl Config {
         self.crashes
     }
 
+    /// How LEADER reaches everybody.
+    pub const fn multicast(&self) -> Multicast {
+        self.multicast
+    }
+
     /// How long to wait for answers, and for LEADER.
     pub const fn timeout(&self) -> Duration {
         self.timeout

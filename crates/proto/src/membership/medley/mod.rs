@@ -370,18 +370,25 @@ impl Medley {
 
     /// Every member but ourselves, suspects included, by identity.
     pub fn members(&self) -> impl Iterator<Item = MemberView> + '_ {
-        (0..self.table.positions()).filter_map(|at| {
-            let state = self.table.state(at).filter(|state| state.is_listed())?;
-            let (boot, incarnation) = self.table.life(at);
-            Some(MemberView {
-                id: self.table.id(at),
-                boot,
-                state,
-                incarnation,
-                suspicions: self.table.suspicions(at),
-                distance: self.table.distance(at),
-                reach: self.relays.reach(self.table.id(at)),
-            })
+        (0..self.table.positions()).filter_map(|at| self.view(at))
+    }
+
+    /// One member.
+    pub fn member(&self, id: NodeId) -> Option<MemberView> {
+        self.table.position(id).and_then(|at| self.view(at))
+    }
+
+    fn view(&self, at: usize) -> Option<MemberView> {
+        let state = self.table.state(at).filter(|state| state.is_listed())?;
+        let (boot, incarnation) = self.table.life(at);
+        Some(MemberView {
+            id: self.table.id(at),
+            boot,
+            state,
+            incarnation,
+            suspicions: self.table.suspicions(at),
+            distance: self.table.distance(at),
+            reach: self.relays.reach(self.table.id(at)),
         })
     }
 
