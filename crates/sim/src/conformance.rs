@@ -14,7 +14,10 @@ use std::{collections::BTreeMap, fmt, str::FromStr};
 
 use bellwether_proto::{
     Duration, Rng, Seed, Time,
-    election::announce::{Bye, Config, ConfigError, Criterion, Entry, Rules, Suppression, Tenure},
+    election::{
+        announce::{Bye, Config, ConfigError, Criterion, Entry, Rules, Suppression, Tenure},
+        churn_tolerant::{self, Variant},
+    },
     mechanism::pinged::Patience,
     membership::medley::{self, Attention, Form, Strategy},
 };
@@ -194,7 +197,24 @@ pub fn subjects() -> Vec<Subject> {
         member("medley-f", Strategy::Both, Form::Hardened),
         // Held to safety alone: it neither compares lists nor heals partitions (M-15).
         member("medley-f-as-published", Strategy::Both, Form::AsPublished),
+        stacked("churn-base", Variant::Base),
+        stacked("churn-optimistic", Variant::Optimistic),
+        stacked("churn-preferred", Variant::Preferred),
+        stacked("churn-hybrid", Variant::Hybrid),
     ]
+}
+
+/// An election on the membership below.
+fn stacked(name: &'static str, variant: Variant) -> Subject {
+    let subject = member(name, Strategy::Both, Form::Hardened);
+    let Protocol::Medley(membership) = subject.protocol else {
+        unreachable!("that is what a member runs")
+    };
+    let election = churn_tolerant::Config::new(variant, churn_tolerant::Form::Hardened)
+        .with_bounds(2, 1)
+        .expect("these constants satisfy the constraints");
+    let protocol = Protocol::ChurnTolerant { membership, election };
+    Subject { protocol, settles_within: Some(ELECTED), cost: 50, fenced: true, ..subject }
 }
 
 /// Lists are compared more often and bags are smaller than by default, or most of a run would be waiting.
@@ -580,6 +600,9 @@ fn aim_at_random(kind: &mut FaultKind) {
 }
 
 /// Of a membership.
+/// For the membership to mend its lists, as long as a heal may take it in a group of twenty, and for an election
+/// on top. Not tight: no run of any case has needed it all.
+const ELECTED: Duration = Duration::from_secs(300);
 const PERIOD: Duration = Duration::from_millis(500);
 /// At most six times three, and one.
 const MOST_JOINERS: u32 = 19;
