@@ -296,3 +296,117 @@ impl Wire for Message {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::{vec, vec::Vec};
+
+    use super::*;
+    use crate::{
+        election::churn_tolerant::{Form, Variant},
+        id::Boot,
+        membership::medley::{Body, Status, Strategy, Update},
+        time::Duration,
+    };
+
+    fn peer(id: u64) -> Peer {
+        Peer::new(NodeId::new(id), Boot::new(1))
+    }
+
+    /// Node 0 with three members on its list.
+    fn started() -> Stack {
+        let membership = medley::Config::new(Strategy::Both, medley::Form::Hardened);
+        let election = churn_tolerant::Config::new(Variant::Base, Form::Hardened);
+        let contact =
+            |id| Contact { id: NodeId::new(id), distance: 1.0, neighbour: true, member: true };
+        let contacts: Vec<Contact> = (1..4).map(contact).collect();
+        let mut node = Stack::new(peer(0), membership, election, Seed::new(1), None, contacts);
+        node.handle(Time::ZERO, Input::Start, &mut Outbox::new()).unwrap();
+        node
+    }
+
+    #[test]
+    fn what_the_membership_learns_the_election_knows_at_once() {
+        let mut node = started();
+        assert_eq!(node.election().listed(), 4, "those listed from the start");
+        let news = |subject, incarnation, status| {
+            let update = Update { subject, incarnation: Incarnation::new(incarnation), status };
+            Message::Membership(medley::Message {
+                sequence: 1,
+                incarnation: Incarnation::default(),
+                body: Body::ReportAlive,
+                updates: vec![update],
+            })
+        };
+        let by = NodeId::new(2);
+        for (message, listed) in [
+            (news(peer(7), 0, Status::Join), 5),
+            (news(peer(3), 0, Status::Failed { by }), 4),
+            (news(peer(3), 1, Status::Alive), 5),
+            (news(peer(7), 0, Status::Left), 4),
+        ] {
+            let from = peer(1);
+            let input = Input::Message { from, via: from.id, message: &message };
+            node.handle(Time::ZERO, input, &mut Outbox::new()).unwrap();
+            assert_eq!(node.election().listed(), listed, "{message:?}");
+            assert_eq!(node.membership().len() + 1, listed);
+        }
+    }
+
+    #[test]
+    fn each_layer_keeps_its_own_durable_state_when_the_other_persists() {
+        let mut node = started();
+        let mut out = Outbox::new();
+        let persisted = |out: &mut OutboxOf<Stack>| {
+            let mut last = None;
+            while let Some(effect) = out.pop() {
+                if let Effect::Persist(durable) = effect {
+                    last = Some(durable);
+                }
+            }
+            last
+        };
+        let elect = Input::Command(churn_tolerant::Command::Elect);
+        node.handle(Time::ZERO, elect, &mut out).unwrap();
+        let term = persisted(&mut out).and_then(|durable| durable.election).unwrap();
+        let status = Status::Suspect { by: NodeId::new(2) };
+        let slander = Update { subject: peer(0), incarnation: Incarnation::default(), status };
+        let message = Message::Membership(medley::Message {
+            sequence: 1,
+            incarnation: Incarnation::default(),
+            body: Body::ReportAlive,
+            updates: vec![slander],
+        });
+        let from = peer(1);
+        let input = Input::Message { from, via: from.id, message: &message };
+        node.handle(Time::ZERO, input, &mut out).unwrap();
+        let both = persisted(&mut out).expect("it contradicts, durably");
+        assert_eq!((both.membership.is_some(), both.election), (true, Some(term)));
+    }
+
+    #[test]
+    fn nothing_is_due_after_a_timeout_and_messages_survive_the_wire() {
+        let mut node = started();
+        let mut out = Outbox::new();
+        let mut layers = [0, 0];
+        for _ in 0..300 {
+            let (due, _) = node.deadline().unwrap();
+            node.handle(due, Input::Timeout, &mut out).unwrap();
+            assert!(node.deadline().is_none_or(|(next, _)| next > due));
+            while let Some(effect) = out.pop() {
+                let Effect::Send { message, .. } = effect else { continue };
+                layers[usize::from(matches!(message, Message::Election(_)))] += 1;
+                let mut bytes = Vec::new();
+                message.encode(&mut bytes);
+                let mut reader = Reader::new(&bytes);
+                assert_eq!(Message::decode(&mut reader), Ok(message));
+                assert_eq!(reader.finish(), Ok(()));
+            }
+        }
+        assert!(layers[0] > 0 && layers[1] > 0, "{layers:?}");
+        let end = node.deadline().unwrap().0;
+        node.handle(end, Input::Leave, &mut out).unwrap();
+        node.handle(end + Duration::from_secs(60), Input::Timeout, &mut out).unwrap();
+        assert_eq!(node.deadline(), None, "it has left");
+    }
+}
