@@ -2,7 +2,7 @@
 //!
 //! Every host drives one machine to a node: the simulator, the agent and model checkers alike. This is
 //! [`Medley`] below and [`ChurnTolerant`] above it; what the membership tells the application it tells the
-//! election too, as its [`Feed`](churn_tolerant::Feed), before the host sees another effect.
+//! election too, as its [`Feed`], before the host sees another effect.
 //!
 //! ```text
 //! Message    --to the layer it is of
