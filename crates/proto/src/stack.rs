@@ -336,6 +336,7 @@ mod tests {
                 incarnation: Incarnation::default(),
                 body: Body::ReportAlive,
                 updates: vec![update],
+                introductions: vec![],
             })
         };
         let by = NodeId::new(2);
@@ -376,6 +377,7 @@ mod tests {
             incarnation: Incarnation::default(),
             body: Body::ReportAlive,
             updates: vec![slander],
+            introductions: vec![],
         });
         let from = peer(1);
         let input = Input::Message { from, via: from.id, message: &message };
