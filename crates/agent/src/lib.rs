@@ -1,5 +1,16 @@
 //! The agent: real nodes and real packets around the machines of [`bellwether_proto`].
 //!
-//! This crate will hold the host that runs on a device: one task that owns the machine, a socket, the
-//! boot-time clock, durable state, the HTTP interface, hooks and the dashboard. It keeps the host's side of
-//! the contract in [`bellwether_proto::machine`], like the simulator, and knows nothing of the simulator.
+//! One task owns the machine, the sockets and the clock, and keeps the host's side of the contract in
+//! [`bellwether_proto::machine`], like the simulator, of which it knows nothing. Everybody else, be it the HTTP
+//! interface, a hook or the program this is embedded in, holds a [`Handle`] and asks.
+
+pub use self::{
+    handle::{Handle, Inbox, Refused, Request, Requested, Stopped},
+    status::{
+        Agreement, Counters, ElectionStatus, Event, EventKind, Identity, LeaderStatus, MemberState,
+        MemberStatus, Reach, Role, Status, Verdict,
+    },
+};
+
+mod handle;
+mod status;

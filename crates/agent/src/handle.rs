@@ -1,0 +1,169 @@
+//! How everybody else talks to the task that owns the node.
+
+use std::{
+    collections::{BTreeMap, VecDeque},
+    net::SocketAddr,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use tokio::sync::{mpsc, oneshot, watch};
+
+use crate::status::{Event, Status};
+
+/// What may be asked of a running agent.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Request {
+    /// Talk to these, now and until they answer.
+    Join(Vec<SocketAddr>),
+    /// Hand over, say goodbye and stop.
+    Leave,
+    /// Take a failed member off the lists, by name or identity.
+    ForceLeave(String),
+    /// Give up leading this election; somebody else is elected.
+    Resign(String),
+    /// Give up leading this election to that member, by name or identity.
+    Transfer {
+        /// The election.
+        election: String,
+        /// The member.
+        to: String,
+    },
+    /// Change what others read about this node: a value, or none to delete it.
+    Tags(BTreeMap<String, Option<String>>),
+}
+
+/// Why a request was not granted. Shown to people as it is.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+pub enum Refused {
+    /// There is nobody of that name.
+    #[error("no member is called {0:?}; `bellwether members` lists them")]
+    NoSuchMember(String),
+    /// There is no such election.
+    #[error("no election is called {0:?}; this agent takes part in {1}")]
+    NoSuchElection(String, String),
+    /// Only a leader can do that.
+    #[error("this node does not lead {0:?}, {1} does")]
+    NotLeader(String, String),
+    /// It cannot be done as things are.
+    #[error("{0}")]
+    Impossible(String),
+}
+
+/// The agent has stopped.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
+#[error("the agent has stopped")]
+pub struct Stopped;
+
+/// A way to ask a running agent. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Handle {
+    requests: mpsc::Sender<Requested>,
+    history: Arc<Mutex<VecDeque<Event>>>,
+    newest: watch::Receiver<u64>,
+}
+
+/// One question, and where the answer goes.
+#[derive(Debug)]
+pub enum Requested {
+    /// What do you know?
+    Status(oneshot::Sender<Status>),
+    /// Please do this.
+    Do(Request, oneshot::Sender<Result<(), Refused>>),
+}
+
+/// The agent's end.
+#[derive(Debug)]
+pub struct Inbox {
+    /// What is asked, in order.
+    pub requests: mpsc::Receiver<Requested>,
+    history: Arc<Mutex<VecDeque<Event>>>,
+    newest: watch::Sender<u64>,
+}
+
+impl Handle {
+    /// Both ends of a new connection.
+    pub fn connect() -> (Self, Inbox) {
+        let (sender, requests) = mpsc::channel(PENDING);
+        let (newest, watched) = watch::channel(0);
+        let history = Arc::new(Mutex::new(VecDeque::new()));
+        let handle = Self { requests: sender, history: Arc::clone(&history), newest: watched };
+        (handle, Inbox { requests, history, newest })
+    }
+
+    /// What the agent knows now.
+    ///
+    /// # Errors
+    ///
+    /// [`Stopped`].
+    pub async fn status(&self) -> Result<Status, Stopped> {
+        let (reply, answer) = oneshot::channel();
+        self.requests.send(Requested::Status(reply)).await.map_err(|_| Stopped)?;
+        answer.await.map_err(|_| Stopped)
+    }
+
+    /// Asks for something to be done; returns once it is under way.
+    ///
+    /// # Errors
+    ///
+    /// [`Stopped`]; the inner result says why a living agent refused.
+    pub async fn request(&self, request: Request) -> Result<Result<(), Refused>, Stopped> {
+        let (reply, answer) = oneshot::channel();
+        self.requests.send(Requested::Do(request, reply)).await.map_err(|_| Stopped)?;
+        answer.await.map_err(|_| Stopped)
+    }
+
+    /// The number of the newest event.
+    pub fn index(&self) -> u64 {
+        *self.newest.borrow()
+    }
+
+    /// Events after `index`, oldest first, and whether older ones than these are no longer kept.
+    pub fn events_after(&self, index: u64) -> (Vec<Event>, bool) {
+        let history = self.history.lock().unwrap_or_else(PoisonError::into_inner);
+        let missed = history.front().is_some_and(|oldest| oldest.index > index + 1);
+        (history.iter().filter(|event| event.index > index).cloned().collect(), missed)
+    }
+
+    /// Waits until there is an event after `index`.
+    ///
+    /// # Errors
+    ///
+    /// [`Stopped`].
+    pub async fn wait_after(&mut self, index: u64) -> Result<(), Stopped> {
+        self.newest.wait_for(|&newest| newest > index).await.map(|_| ()).map_err(|_| Stopped)
+    }
+
+    /// Whether the agent has stopped.
+    pub fn is_stopped(&self) -> bool {
+        self.requests.is_closed()
+    }
+
+    /// Waits until the agent has stopped.
+    pub async fn stopped(&self) {
+        self.requests.closed().await;
+    }
+}
+
+impl Inbox {
+    /// The number the next event gets.
+    pub fn next_index(&self) -> u64 {
+        *self.newest.borrow() + 1
+    }
+
+    /// Adds to the history. The event's index must be [`next_index`](Self::next_index).
+    pub fn record(&self, event: Event) {
+        let index = event.index;
+        let mut history = self.history.lock().unwrap_or_else(PoisonError::into_inner);
+        if history.len() >= KEPT {
+            history.pop_front();
+        }
+        history.push_back(event);
+        drop(history);
+        self.newest.send_replace(index);
+    }
+}
+
+/// Questions that may wait; whoever asks more waits before asking.
+const PENDING: usize = 64;
+/// Events kept for those that resume.
+const KEPT: usize = 1024;

@@ -1,0 +1,243 @@
+//! What an agent answers, in the one shape that HTTP, command line, hooks and embedding programs get.
+//!
+//! Ages are in milliseconds, on the clock that counts suspend. Identities are hexadecimal, names are what people
+//! configured; where a name is missing the identity stands in for it.
+
+use std::{collections::BTreeMap, net::SocketAddr};
+
+use serde::Serialize;
+
+/// All of it.
+#[derive(Clone, Debug, Serialize)]
+pub struct Status {
+    /// Who answers.
+    pub node: Identity,
+    /// The cluster it belongs to.
+    pub cluster: String,
+    /// The program's version.
+    pub version: &'static str,
+    /// For how long it has run.
+    pub uptime_ms: u64,
+    /// The number of the newest event.
+    pub index: u64,
+    /// Everybody known, ourselves included, by name.
+    pub members: Vec<MemberStatus>,
+    /// In the order of the configuration.
+    pub elections: Vec<ElectionStatus>,
+    /// What was sent, received and refused.
+    pub counters: Counters,
+}
+
+/// Who somebody is.
+#[derive(Clone, Debug, Eq, PartialEq, Serialize)]
+pub struct Identity {
+    /// Sixteen hexadecimal digits.
+    pub id: String,
+    /// As configured.
+    pub name: String,
+    /// Grows with every start.
+    pub boot: u64,
+}
+
+/// How a member is.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum MemberState {
+    /// Answers, as far as is known.
+    Alive,
+    /// Did not answer; may still contradict.
+    Suspect,
+    /// Was suspected and has not contradicted.
+    Failed,
+    /// Has said goodbye.
+    Left,
+}
+
+/// How a member is reached.
+#[derive(Clone, Debug, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Reach {
+    /// It is this node.
+    Own,
+    /// It answers us.
+    Direct,
+    /// It answers only through this member.
+    Through(String),
+}
+
+/// One member.
+#[derive(Clone, Debug, Serialize)]
+pub struct MemberStatus {
+    /// Sixteen hexadecimal digits.
+    pub id: String,
+    /// As it is configured there.
+    pub name: String,
+    /// How it is.
+    pub state: MemberState,
+    /// For how long it has been so.
+    pub since_ms: u64,
+    /// Which life.
+    pub boot: u64,
+    /// Which incarnation of it.
+    pub incarnation: u32,
+    /// Where it says it can be reached, the best first.
+    pub addresses: Vec<SocketAddr>,
+    /// How it is reached.
+    pub reach: Reach,
+    /// How often we have suspected it, lately.
+    pub suspicions: u32,
+    /// Who accuses it now, by name.
+    pub accusers: Vec<String>,
+    /// For a suspect: how long it has left to contradict.
+    pub convicted_in_ms: Option<u64>,
+    /// What is configured there for others to read.
+    pub tags: BTreeMap<String, String>,
+    /// What was last held against it or in its favour, oldest first.
+    pub verdicts: Vec<Verdict>,
+}
+
+/// One entry of a member's record.
+#[derive(Clone, Debug, Eq, PartialEq, Serialize)]
+pub struct Verdict {
+    /// How long ago.
+    pub ago_ms: u64,
+    /// What happened.
+    pub what: EventKind,
+    /// Who said so, by name, if it was not ourselves.
+    pub by: Option<String>,
+}
+
+/// What a node is in an election.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Role {
+    /// May lead.
+    Candidate,
+    /// Never leads.
+    Observer,
+}
+
+/// One named election.
+#[derive(Clone, Debug, Serialize)]
+pub struct ElectionStatus {
+    /// As configured.
+    pub election: String,
+    /// Which promise the answer carries.
+    pub mode: String,
+    /// Who leads, if anybody is known to.
+    pub leader: Option<LeaderStatus>,
+    /// The fencing token, in its text form.
+    pub epoch: Option<String>,
+    /// Whether there is no present reason to doubt it.
+    pub settled: bool,
+    /// Whether this node leads, and may act.
+    pub is_leader: bool,
+    /// For how long the answer has been what it is.
+    pub since_ms: u64,
+    /// Leased elections: how long the holder may still act.
+    pub valid_for_ms: Option<u64>,
+    /// What this node is in it.
+    pub role: Role,
+    /// What it is worth there; more is better.
+    pub priority: u32,
+    /// Why, in words.
+    pub why: String,
+    /// How far others believe the same, as far as they have said.
+    pub agreement: Agreement,
+    /// How often another leader was named, since the start.
+    pub changes: u64,
+    /// For how long none was known, since the start.
+    pub leaderless_ms: u64,
+}
+
+/// A leader.
+#[derive(Clone, Debug, Eq, PartialEq, Serialize)]
+pub struct LeaderStatus {
+    /// Sixteen hexadecimal digits.
+    pub id: String,
+    /// As it is configured there.
+    pub name: String,
+}
+
+/// How many believe the same.
+#[derive(Clone, Debug, Default, Eq, PartialEq, Serialize)]
+pub struct Agreement {
+    /// Members that named the same leader when they were last heard, ourselves included.
+    pub agree: u32,
+    /// Members that have named one.
+    pub heard: u32,
+    /// Who named another: member and leader, by name.
+    pub dissent: Vec<(String, String)>,
+}
+
+/// What was sent, received and refused since the start.
+#[derive(Clone, Debug, Default, Serialize)]
+pub struct Counters {
+    /// Datagrams sent.
+    pub sent: u64,
+    /// Their bytes, as handed to the socket.
+    pub sent_bytes: u64,
+    /// Datagrams received and believed.
+    pub received: u64,
+    /// Bytes of all datagrams received.
+    pub received_bytes: u64,
+    /// Refused or given up, by reason. Every reason is there from the start.
+    pub dropped: BTreeMap<&'static str, u64>,
+    /// Accusations against this node it has contradicted.
+    pub refuted: u64,
+}
+
+/// What happened.
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum EventKind {
+    /// A member is new, or back.
+    MemberJoin,
+    /// A member did not answer.
+    MemberSuspect,
+    /// A suspect has contradicted.
+    MemberAlive,
+    /// A member was given up.
+    MemberFailed,
+    /// A member has said goodbye.
+    MemberLeave,
+    /// A member's tags or addresses have changed.
+    MemberUpdate,
+    /// Somebody leads who did not before.
+    LeaderElected,
+    /// The leader is beyond doubt.
+    LeaderConfirmed,
+    /// Nobody is known to lead any more.
+    LeaderLost,
+    /// This node leads.
+    BecameLeader,
+    /// This node no longer leads.
+    StoppedLeading,
+    /// Another node runs under our identity; this one stops.
+    DuplicateIdentity,
+    /// The process was not running for longer than it may; whoever led gave up.
+    Stalled,
+}
+
+/// One line of the history.
+#[derive(Clone, Debug, Serialize)]
+pub struct Event {
+    /// Grows by one with every event.
+    pub index: u64,
+    /// Milliseconds of the wall clock since 1970; for people, never compared.
+    pub unix_ms: u64,
+    /// What happened.
+    pub event: EventKind,
+    /// In which election, if in one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub election: Option<String>,
+    /// To which member, or who leads now.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub node: Option<LeaderStatus>,
+    /// Under which token.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub epoch: Option<String>,
+    /// In words, if there is more to say.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub detail: Option<String>,
+}
