@@ -206,7 +206,7 @@ impl Stack {
         let peer = Peer::new(id, boot);
         if state.is_listed() {
             let unhealthiness = self.membership.member(id)?.suspicions;
-            return Some(Feed::Up(Member { peer, incarnation, unhealthiness, attribute: 0 }));
+            return Some(Feed::Up(Member { incarnation, unhealthiness, ..Member::new(peer) }));
         }
         Some(match event {
             MembershipEvent::Left(_) => Feed::Left(peer),

@@ -21,7 +21,7 @@ pub(super) struct Answer {
 impl Answer {
     /// Whether it names anybody who may be alive.
     pub(super) fn names_living(&self, dead: &[Life]) -> bool {
-        self.candidates.iter().any(|candidate| !is_dead(dead, candidate))
+        self.candidates.iter().any(|candidate| !candidate.is_dead(dead))
     }
 }
 
@@ -44,7 +44,7 @@ pub(super) fn elected(
             None => named.push(*candidate),
         }
     }
-    named.retain(|one| !is_dead(dead, one) && !excluded.contains(&one.peer.id));
+    named.retain(|one| !one.is_dead(dead) && !excluded.contains(&one.peer.id));
     named.into_iter().min_by_key(|candidate| config.criterion.key(candidate))
 }
 
@@ -71,8 +71,4 @@ fn known_key(config: &Config, answers: &[Answer], id: NodeId) -> Key {
     let named = answers.iter().flat_map(|answer| &answer.candidates);
     let candidate = named.copied().find(|candidate| candidate.peer.id == id);
     config.criterion.key(&candidate.unwrap_or_else(|| Candidate::worthless(id)))
-}
-
-fn is_dead(dead: &[Life], candidate: &Candidate) -> bool {
-    dead.iter().any(|dead| dead.buries(candidate.life()))
 }

@@ -29,22 +29,36 @@ pub(super) struct Tenure {
     pub(super) ignored_until: Time,
 }
 
+/// What whoever is to lead is told.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) struct Notice {
+    pub(super) epoch: Epoch,
+    pub(super) confirmed: bool,
+    pub(super) appointed: bool,
+    pub(super) churn: u16,
+}
+
 impl ChurnTolerant {
     /// B5.
     pub(super) fn on_notify(
         &mut self,
         now: Time,
         from: Peer,
-        (epoch, confirmed, churn): (Epoch, bool, u16),
+        notice: Notice,
         out: &mut OutboxOf<Self>,
     ) {
-        let claim =
-            Claim { epoch, leader: self.view.me(), confirmed, churn: churn.max(self.churn) };
+        let Notice { epoch, confirmed, appointed, churn } = notice;
+        let churn = churn.max(self.churn);
+        let claim = Claim { epoch, leader: self.view.me(), confirmed, appointed, churn };
         if !self.config.hardened() {
             self.become_leading(now, claim, out);
             return;
         }
         self.hear_of(now, epoch);
+        if self.view.observes() {
+            // Somebody has not heard that we never lead; it will soon think us dead.
+            return;
+        }
         let known = self.standing().map(|record| record.claim);
         if self.vouched.is_none_or(|vouched| epoch > vouched) {
             self.become_leading(now, claim, out);

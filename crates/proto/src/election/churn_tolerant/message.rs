@@ -22,6 +22,8 @@ pub enum Message {
         epoch: Epoch,
         /// Whether `c + 1` answers support it; otherwise somebody else may soon lead instead (C-25).
         confirmed: bool,
+        /// Whether a leader has named its successor: nobody objects then, however much better.
+        appointed: bool,
         /// `c` as far as the notifier knows.
         churn: u16,
     },
@@ -82,6 +84,8 @@ pub struct Claim {
     pub leader: Candidate,
     /// Whether `c + 1` answers support it.
     pub confirmed: bool,
+    /// Whether the leader before it has named it: nobody objects then.
+    pub appointed: bool,
     /// `c` as of this token: the newest wins (RP4).
     pub churn: u16,
 }
@@ -124,6 +128,11 @@ impl Candidate {
     pub(super) const fn life(&self) -> Life {
         Life { peer: self.peer, incarnation: self.incarnation }
     }
+
+    /// Whether it is one of these.
+    pub(super) fn is_dead(&self, dead: &[Life]) -> bool {
+        dead.iter().any(|dead| dead.buries(self.life()))
+    }
 }
 
 /// The largest [`Config`](super::Config) may ask for, and what a retry may grow to: at their longest
@@ -161,23 +170,23 @@ impl Wire for Message {
                     sink.varint(u64::from(times));
                 }
             }
-            Self::NotifyLeader { epoch, confirmed, churn } => {
-                sink.u8(3 + u8::from(*confirmed));
+            Self::NotifyLeader { epoch, confirmed, appointed, churn } => {
+                sink.u8(3 + u8::from(*confirmed) + 2 * u8::from(*appointed));
                 put_epoch(sink, *epoch);
                 sink.varint(u64::from(*churn));
             }
             Self::Leader(claim) => {
-                sink.u8(5 + u8::from(claim.confirmed));
+                sink.u8(7 + u8::from(claim.confirmed) + 2 * u8::from(claim.appointed));
                 put_epoch(sink, claim.epoch);
                 put_candidate(sink, &claim.leader);
                 sink.varint(u64::from(claim.churn));
             }
             Self::LeaderAck { epoch } => {
-                sink.u8(7);
+                sink.u8(11);
                 put_epoch(sink, *epoch);
             }
             Self::Object { epoch, incarnation, attribute } => {
-                sink.u8(8);
+                sink.u8(12);
                 put_epoch(sink, *epoch);
                 sink.varint(u64::from(incarnation.get()));
                 sink.varint(u64::from(*attribute));
@@ -186,7 +195,7 @@ impl Wire for Message {
     }
 
     fn decode(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        let kind = reader.kind("churn-tolerant message", 9)?;
+        let kind = reader.kind("churn-tolerant message", 13)?;
         Ok(match kind {
             0 => Self::Query(Query {
                 term: reader.varint("term")?,
@@ -204,18 +213,20 @@ impl Wire for Message {
                     Ok((node(reader, "excluded")?, reader.varint32("suspicions")?))
                 })?,
             }),
-            3 | 4 => Self::NotifyLeader {
+            3..=6 => Self::NotifyLeader {
                 epoch: epoch(reader)?,
-                confirmed: kind == 4,
+                confirmed: (kind - 3) & 1 == 1,
+                appointed: (kind - 3) & 2 == 2,
                 churn: reader.varint16("churn")?,
             },
-            5 | 6 => Self::Leader(Claim {
+            7..=10 => Self::Leader(Claim {
                 epoch: epoch(reader)?,
                 leader: candidate(reader)?,
-                confirmed: kind == 6,
+                confirmed: (kind - 7) & 1 == 1,
+                appointed: (kind - 7) & 2 == 2,
                 churn: reader.varint16("churn")?,
             }),
-            7 => Self::LeaderAck { epoch: epoch(reader)? },
+            11 => Self::LeaderAck { epoch: epoch(reader)? },
             _ => Self::Object {
                 epoch: epoch(reader)?,
                 incarnation: Incarnation::new(reader.varint32("incarnation")?),

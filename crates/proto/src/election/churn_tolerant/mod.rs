@@ -133,7 +133,11 @@ pub use self::{
     message::{Candidate, Claim, Life, Message, Query, Response},
     view::{Feed, Member},
 };
-use self::{leading::Tenure, round::Round, view::View};
+use self::{
+    leading::{Notice, Tenure},
+    round::Round,
+    view::View,
+};
 use crate::{
     epoch::Epoch,
     id::{Incarnation, NodeId, Peer},
@@ -159,6 +163,10 @@ mod view;
 pub enum Command {
     /// Elect, whether or not there is a leader.
     Elect,
+    /// Stop leading, in favour of the best of the others; if none of them answers, lead on. Hardened only.
+    Resign,
+    /// Stop leading, in favour of this one; if it does not answer, lead on. Hardened only.
+    Transfer(NodeId),
 }
 
 /// What must survive a restart, or an observer could be told an older token than before.
@@ -419,8 +427,8 @@ impl ChurnTolerant {
         match message {
             Message::Query(query) => self.on_query(now, from, query, out),
             Message::Response(response) => return self.on_response(now, from, response, out),
-            &Message::NotifyLeader { epoch, confirmed, churn } => {
-                self.on_notify(now, from, (epoch, confirmed, churn), out);
+            &Message::NotifyLeader { epoch, confirmed, appointed, churn } => {
+                self.on_notify(now, from, Notice { epoch, confirmed, appointed, churn }, out);
             }
             Message::Leader(claim) => self.on_leader(now, from, claim, out),
             &Message::LeaderAck { epoch } => self.on_ack(from.id, epoch),
@@ -481,18 +489,21 @@ impl ChurnTolerant {
     }
 
     fn on_up(&mut self, now: Time, member: Member, out: &mut OutboxOf<Self>) {
-        let before = self.view.me();
+        let before = (self.view.me().attribute, self.view.observes());
         let change = self.view.put(member);
         if self.role != Role::Running || !self.config.hardened() {
             return;
         }
         if member.peer.id == self.me.id {
-            if before.attribute != self.view.me().attribute {
+            if before != (self.view.me().attribute, self.view.observes()) {
                 self.reconsider(now, out);
             }
             return;
         }
-        if change == view::Change::New && self.leads() {
+        if self.leads() && self.view.observes() {
+            // It led on for want of another.
+            self.resign(now, None, out);
+        } else if change == view::Change::New && self.leads() {
             self.tell(member.peer.id, out);
         }
         let Some(record) = &mut self.record else { return };
@@ -596,11 +607,15 @@ impl Machine for ChurnTolerant {
                 self.on_feed(now, feed, out);
                 Ok(())
             }
-            Input::Command(Command::Elect) => {
+            Input::Command(command) => {
                 if self.role != Role::Running {
                     return Err(Rejected::NotRunning);
                 }
-                self.initiate(now, out);
+                match command {
+                    Command::Elect => self.initiate(now, out),
+                    Command::Resign => self.resign(now, None, out),
+                    Command::Transfer(to) => self.resign(now, Some(to), out),
+                }
                 Ok(())
             }
             Input::Leave => {

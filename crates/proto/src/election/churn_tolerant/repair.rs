@@ -8,16 +8,18 @@ use super::{
     config::{Health, MAX_TOLERATED},
     message::{Candidate, Claim, Message},
 };
-use crate::{epoch::Epoch, machine::OutboxOf, time::Time};
+use crate::{epoch::Epoch, id::NodeId, machine::OutboxOf, time::Time};
 
 impl ChurnTolerant {
     /// RP1 and RP6: whether we ought to lead in place of the leader.
     pub(super) fn objects(&self) -> bool {
         let Some(record) = self.standing() else { return false };
-        let Claim { leader, confirmed, epoch, .. } = record.claim;
+        let Claim { leader, confirmed, appointed, epoch, .. } = record.claim;
         self.config.hardened()
             && self.config.health == Health::Ignore
             && confirmed
+            && !appointed
+            && !self.view.observes()
             && leader.peer != self.me
             && (self.config.preempt || epoch.counter() > self.abstains)
             && self.config.criterion.displaces(&self.view.me(), &leader, self.config.margin)
@@ -58,6 +60,7 @@ impl ChurnTolerant {
             && tenure.ignored.iter().any(|dead| dead.buries(objector.life()));
         if claim.epoch != epoch
             || !claim.confirmed
+            || claim.appointed
             || ignored
             || !self.config.hardened()
             || self.config.health != Health::Ignore
@@ -80,28 +83,56 @@ impl ChurnTolerant {
     pub(super) fn hand_over(&mut self, now: Time, out: &mut OutboxOf<Self>) {
         let objector = self.tenure.as_mut().and_then(|tenure| tenure.objector.take());
         let Some(objector) = objector.filter(|_| self.leads()) else { return };
-        self.yield_to(now, Vec::from([objector, self.view.me()]), out);
+        self.yield_to(now, Vec::from([objector, self.view.me()]), false, out);
+    }
+
+    /// Stops leading of our own will. Who does not lead has nothing to resign.
+    pub(super) fn resign(&mut self, now: Time, to: Option<NodeId>, out: &mut OutboxOf<Self>) {
+        if !self.leads() || !self.config.hardened() {
+            return;
+        }
+        let mut successors: Vec<Candidate> = self.view.candidates().collect();
+        successors.retain(|one| one.peer.id != self.me.id && to.is_none_or(|to| one.peer.id == to));
+        successors.sort_unstable_by_key(|one| self.config.criterion.key(one));
+        successors.truncate(MOST_SUCCESSORS);
+        if successors.is_empty() {
+            return;
+        }
+        if !self.view.observes() {
+            successors.push(self.view.me());
+        }
+        self.yield_to(now, successors, true, out);
     }
 
     /// Our own attribute has changed: say so if we lead, see whether we ought to if we do not.
     pub(super) fn reconsider(&mut self, now: Time, out: &mut OutboxOf<Self>) {
-        if self.leads() {
-            self.yield_to(now, Vec::from([self.view.me()]), out);
+        if self.leads() && self.view.observes() {
+            self.resign(now, None, out);
+        } else if self.leads() {
+            self.yield_to(now, Vec::from([self.view.me()]), false, out);
         } else if self.objects() && self.timers.deadline(Timer::Object).is_none() {
             self.objections = 0;
             self.object(now, out);
         }
     }
 
-    fn yield_to(&mut self, now: Time, candidates: Vec<Candidate>, out: &mut OutboxOf<Self>) {
+    fn yield_to(
+        &mut self,
+        now: Time,
+        candidates: Vec<Candidate>,
+        appoints: bool,
+        out: &mut OutboxOf<Self>,
+    ) {
         if let Some(record) = &mut self.record {
             record.gone = Some(now);
         }
         self.timers.clear(Timer::Resend);
         self.timers.clear(Timer::Refresh);
-        self.hand_over_to(now, candidates, out);
+        self.hand_over_to(now, candidates, appoints, out);
     }
 }
 
+/// A leader that resigns tries so many others before it leads on.
+const MOST_SUCCESSORS: usize = 3;
 /// Objections are repeated after one timeout, two, four, up to sixteen.
 const SLOWEST: u32 = 4;

@@ -8,6 +8,7 @@ use super::{
     choice::{Answer, elected},
     config::{Decision, Health, Notify},
     election_of,
+    leading::Notice,
     message::{Candidate, Life, MAX_CANDIDATES, MAX_DEAD, Message, Query, Response},
 };
 use crate::{
@@ -47,6 +48,8 @@ enum Phase {
     /// Likewise, but there was nothing to collect: a leader hands over.
     HandingOver {
         tries: u8,
+        /// Of its own will, not because somebody objected.
+        appoints: bool,
     },
 }
 
@@ -88,6 +91,10 @@ impl Round {
     pub(super) fn hands_over(&self) -> bool {
         matches!(self.phase, Phase::HandingOver { .. })
     }
+
+    fn appoints(&self) -> bool {
+        matches!(self.phase, Phase::HandingOver { appoints: true, .. })
+    }
 }
 
 /// The initiator.
@@ -96,6 +103,11 @@ impl ChurnTolerant {
     pub(super) fn initiate(&mut self, now: Time, out: &mut OutboxOf<Self>) {
         self.end_round();
         self.timers.clear(Timer::Initiate);
+        if self.view.candidates().next().is_none() {
+            // Nobody may lead: whom should an answer name?
+            self.initiate_later(now, self.config.timeout * super::RESUME);
+            return;
+        }
         let Some(election) = self.mint(out) else { return };
         let most = match self.config.health {
             Health::Ignore => (1, 0),
@@ -128,16 +140,17 @@ impl ChurnTolerant {
         }
     }
 
-    /// A leader hands over to the best of `candidates`, itself among them in case none of them lives.
+    /// A leader hands over to the first of `candidates` that lives, itself the last of them.
     pub(super) fn hand_over_to(
         &mut self,
         now: Time,
         candidates: Vec<Candidate>,
+        appoints: bool,
         out: &mut OutboxOf<Self>,
     ) {
         self.end_round();
         let Some(election) = self.mint(out) else { return };
-        let mut round = Round::new(election, (1, 0), Phase::HandingOver { tries: 0 });
+        let mut round = Round::new(election, (1, 0), Phase::HandingOver { tries: 0, appoints });
         round.answers.push(Answer { from: self.me.id, candidates, excluded: Vec::new() });
         self.round = Some(round);
         self.decide(now, out);
@@ -275,6 +288,10 @@ impl ChurnTolerant {
 
     fn elected(&self) -> Option<Candidate> {
         let round = self.round.as_ref()?;
+        if round.hands_over() {
+            let in_order = round.answers.iter().flat_map(|answer| &answer.candidates);
+            return in_order.copied().find(|one| !one.is_dead(&self.dead));
+        }
         let best = elected(&self.config, &round.answers, round.most.1, &self.dead)?;
         // A margin protects whoever leads and lives, unless it is to be passed over.
         let leader = self.standing().filter(|_| self.config.margin > 0);
@@ -332,10 +349,13 @@ impl ChurnTolerant {
             return;
         };
         round.notified = Some((best, token));
+        let appointed = round.appoints();
+        let churn = self.churn;
         if best.peer.id == self.me.id {
-            self.on_notify(now, self.me, (token, confirmed, self.churn), out);
+            let notice = Notice { epoch: token, confirmed, appointed: false, churn };
+            self.on_notify(now, self.me, notice, out);
         } else {
-            let notice = Message::NotifyLeader { epoch: token, confirmed, churn: self.churn };
+            let notice = Message::NotifyLeader { epoch: token, confirmed, appointed, churn };
             out.send(best.peer.id, notice);
         }
     }
@@ -382,7 +402,7 @@ impl ChurnTolerant {
         let Some((best, _)) = round.notified else { return };
         match &mut round.phase {
             Phase::Collecting => {}
-            Phase::Awaiting { tries } | Phase::HandingOver { tries } if *tries < TRIES => {
+            Phase::Awaiting { tries } | Phase::HandingOver { tries, .. } if *tries < TRIES => {
                 *tries += 1;
                 self.timers.set(Timer::Leader, now + self.config.timeout);
                 self.notify(now, best, true, out);
@@ -404,7 +424,7 @@ impl ChurnTolerant {
         self.bury(&[life]);
         self.timers.clear(Timer::Leader);
         let Some(round) = &mut self.round else { return };
-        if let Phase::HandingOver { tries } = &mut round.phase {
+        if let Phase::HandingOver { tries, .. } = &mut round.phase {
             *tries = 0;
             self.decide(now, out);
             return;

@@ -51,12 +51,15 @@ pub struct Member {
     /// What it is worth; larger is better. Means something to
     /// [`Criterion::Attribute`](super::Criterion::Attribute) only.
     pub attribute: u32,
+    /// Whether it never leads, whatever it is worth. It is asked, and told, like everybody else.
+    pub observer: bool,
 }
 
 impl Member {
     /// A member of which nothing else is known.
     pub const fn new(peer: Peer) -> Self {
-        Self { peer, incarnation: Incarnation::new(0), unhealthiness: 0, attribute: 0 }
+        let incarnation = Incarnation::new(0);
+        Self { peer, incarnation, unhealthiness: 0, attribute: 0, observer: false }
     }
 
     const fn candidate(&self) -> Candidate {
@@ -158,10 +161,21 @@ impl View {
             || self.get(life.peer.id).is_some_and(|member| member.peer.boot > life.peer.boot)
     }
 
-    /// How many listed ones have a smaller key than ourselves.
+    /// Whether we never lead.
+    pub(super) fn observes(&self) -> bool {
+        self.get(self.me).is_some_and(|me| me.observer)
+    }
+
+    /// Those that may lead.
+    pub(super) fn candidates(&self) -> impl Iterator<Item = Candidate> + '_ {
+        self.members.iter().filter(|member| !member.observer).map(Member::candidate)
+    }
+
+    /// How many that may lead have a smaller key than ourselves; after all of them if we may not.
     pub(super) fn rank(&self, criterion: Criterion) -> usize {
         let ours = criterion.key(&self.me());
-        self.members.iter().filter(|member| criterion.key(&member.candidate()) < ours).count()
+        let before = |one: &Candidate| self.observes() || criterion.key(one) < ours;
+        self.candidates().filter(before).count()
     }
 
     pub(super) fn put(&mut self, member: Member) -> Change {
@@ -237,9 +251,10 @@ impl View {
             excluded.sort_unstable_by_key(|&entry| Reverse(entry));
             excluded.truncate(usize::from(most_excluded));
         }
+        let stands = |member: &&Member| !member.observer;
         let spared = |member: &&Member| !excluded.iter().any(|(_, key)| key.id == member.peer.id);
         let mut candidates: Vec<Candidate> =
-            listed().filter(spared).map(Member::candidate).collect();
+            listed().filter(stands).filter(spared).map(Member::candidate).collect();
         candidates.sort_unstable_by_key(|candidate| criterion.key(candidate));
         candidates.truncate(usize::from(most_candidates));
         (candidates, excluded.into_iter().map(|(times, key)| (key.id, times)).collect())

@@ -50,12 +50,14 @@ fn any_message() -> impl Strategy<Value = Message> {
     prop_oneof![
         query,
         response,
-        (any_epoch(), any::<bool>(), size()).prop_map(|(epoch, confirmed, churn)| {
-            Message::NotifyLeader { epoch, confirmed, churn }
-        }),
-        (any_epoch(), any_candidate(), any::<bool>(), size()).prop_map(
-            |(epoch, leader, confirmed, churn)| {
-                Message::Leader(Claim { epoch, leader, confirmed, churn })
+        (any_epoch(), any::<[bool; 2]>(), size()).prop_map(
+            |(epoch, [confirmed, appointed], churn)| {
+                Message::NotifyLeader { epoch, confirmed, appointed, churn }
+            }
+        ),
+        (any_epoch(), any_candidate(), any::<[bool; 2]>(), size()).prop_map(
+            |(epoch, leader, [confirmed, appointed], churn)| {
+                Message::Leader(Claim { epoch, leader, confirmed, appointed, churn })
             }
         ),
         any_epoch().prop_map(|epoch| Message::LeaderAck { epoch }),
@@ -109,14 +111,23 @@ enum Step {
     Answer(Vec<Candidate>, Vec<(NodeId, u32)>),
     Wake,
     Feed(Feed),
-    Elect,
+    Command(Command),
     Leave,
+}
+
+fn any_command() -> impl Strategy<Value = Command> {
+    prop_oneof![
+        2 => Just(Command::Elect),
+        1 => Just(Command::Resign),
+        1 => any_peer().prop_map(|peer| Command::Transfer(peer.id)),
+    ]
 }
 
 fn any_step() -> impl Strategy<Value = (u64, Step)> {
     let feed = prop_oneof![
-        6 => (any_candidate(), 0..5_u32).prop_map(|(Candidate { peer, incarnation, attribute }, unhealthiness)| {
-            Feed::Up(Member { peer, incarnation, unhealthiness, attribute })
+        6 => (any_candidate(), 0..5_u32, any::<bool>()).prop_map(|(candidate, unhealthiness, observer)| {
+            let Candidate { peer, incarnation, attribute } = candidate;
+            Feed::Up(Member { peer, incarnation, unhealthiness, attribute, observer })
         }),
         1 => (any_peer(), 0..5_u32).prop_map(|(peer, unhealthiness)| Feed::Suspected { id: peer.id, unhealthiness }),
         2 => any_life().prop_map(|Life { peer, incarnation }| Feed::Failed { peer, incarnation }),
@@ -133,7 +144,7 @@ fn any_step() -> impl Strategy<Value = (u64, Step)> {
         }),
         8 => Just(Step::Wake),
         6 => feed.prop_map(Step::Feed),
-        2 => Just(Step::Elect),
+        2 => any_command().prop_map(Step::Command),
         1 => Just(Step::Leave),
     ];
     (prop_oneof![3 => 0..300_u64, 1 => 0..9_000_u64], step)
@@ -187,7 +198,7 @@ proptest! {
                 }
                 Step::Wake => node.handle(now, Input::Timeout, &mut out),
                 Step::Feed(feed) => node.handle(now, Input::Feed(feed), &mut out),
-                Step::Elect => node.handle(now, Input::Command(Command::Elect), &mut out),
+                Step::Command(command) => node.handle(now, Input::Command(command), &mut out),
                 Step::Leave => node.handle(now, Input::Leave, &mut out),
             };
             if outcome.is_err() {

@@ -8,7 +8,7 @@ fn base(form: Form, churn: u16) -> Config {
 }
 
 fn claim(epoch: Epoch, leader: u64) -> Claim {
-    Claim { epoch, leader: candidate(leader), confirmed: true, churn: 2 }
+    Claim { epoch, leader: candidate(leader), confirmed: true, appointed: false, churn: 2 }
 }
 
 #[test]
@@ -493,4 +493,92 @@ fn absurd_terms_and_our_own_past_are_refused() {
     world.input(2, Input::Message { from: newer, via: newer.id, message: &own }).unwrap();
     assert_eq!(world.events.last(), Some(&Event::DuplicateIdentity { other: newer }));
     assert_eq!(world.node(2).leadership().why, Why::NotRunning);
+}
+
+fn is(node: u64, attribute: u32, observer: bool) -> Feed {
+    Feed::Up(Member { attribute, observer, ..Member::new(peer(node)) })
+}
+
+#[test]
+fn observers_are_asked_and_told_but_never_lead() {
+    for variant in [Variant::Base, Variant::Optimistic, Variant::Preferred, Variant::Hybrid] {
+        for seed in 0..20 {
+            let mut world = World::complete(config(variant, Form::Hardened, 2, 1), seed, 7);
+            for node in 0..7 {
+                [0, 1].into_iter().for_each(|observer| world.feed(node, is(observer, 0, true)));
+            }
+            // One of them asks.
+            world.elect(seed % 7);
+            world.pass(ms(20_000));
+            assert!(world.agreed(2), "{variant:?} seed {seed}: {:?}", world.leaders());
+        }
+    }
+}
+
+#[test]
+fn where_nobody_may_lead_nobody_asks() {
+    let mut world = World::complete(base(Form::Hardened, 1), 1, 3);
+    for node in 0..3 {
+        (0..3).for_each(|observer| world.feed(node, is(observer, 0, true)));
+    }
+    world.elect(1);
+    world.pass(ms(20_000));
+    assert_eq!((world.leaders(), world.unicasts), (vec![None; 3], 0));
+    // Until somebody may.
+    (0..3).for_each(|node| world.feed(node, is(2, 0, false)));
+    world.pass(ms(20_000));
+    assert!(world.agreed(2));
+}
+
+#[test]
+fn who_may_no_longer_lead_hands_over() {
+    let mut world = World::complete(base(Form::Hardened, 1), 1, 4);
+    world.elect(3);
+    world.pass(ms(5_000));
+    assert!(world.agreed(0));
+    (0..4).for_each(|node| world.feed(node, is(0, 0, true)));
+    world.pass(ms(5_000));
+    assert!(world.agreed(1), "{:?}", world.leaders());
+}
+
+/// Nobody objects to whom a leader has named; once that one is gone, the best leads again.
+#[test]
+fn a_leader_names_its_successor() {
+    let transfer = |to| Input::Command(Command::Transfer(id(to)));
+    for (command, successor) in [(Input::Command(Command::Resign), 1), (transfer(4), 4)] {
+        let mut world = World::complete(base(Form::Hardened, 2), 5, 6);
+        world.elect(3);
+        world.pass(ms(5_000));
+        assert!(world.agreed(0));
+        let before = world.node(0).leadership().epoch;
+        world.input(0, command).unwrap();
+        world.pass(ms(60_000));
+        assert!(world.agreed(successor), "{:?}", world.leaders());
+        assert!(world.node(0).leadership().epoch > before);
+        world.crash(successor);
+        (0..6).for_each(|node| world.fails(node, successor));
+        world.pass(ms(20_000));
+        assert!(world.agreed(0), "{:?}", world.leaders());
+    }
+}
+
+#[test]
+fn a_leader_whose_successor_is_silent_leads_on() {
+    let mut world = World::complete(base(Form::Hardened, 2), 5, 6);
+    world.elect(3);
+    world.pass(ms(5_000));
+    world.crash(4);
+    let before = world.node(0).leadership().epoch;
+    world.input(0, Input::Command(Command::Transfer(id(4)))).unwrap();
+    world.pass(ms(5_000));
+    assert!(world.agreed(0), "{:?}", world.leaders());
+    assert!(world.node(0).leadership().epoch > before, "under a new token");
+    // Nobody, and nobody known.
+    for to in [4, 99] {
+        let before = world.leaders();
+        world.input(1, Input::Command(Command::Transfer(id(to)))).unwrap();
+        assert_eq!(world.leaders(), before, "who does not lead has nothing to give");
+    }
+    world.input(0, Input::Command(Command::Transfer(id(99)))).unwrap();
+    assert!(world.agreed(0), "there is no such node");
 }
