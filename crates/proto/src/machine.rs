@@ -260,6 +260,12 @@ pub enum Rejected {
         /// The largest that would have been accepted.
         limit: u64,
     },
+    /// Of an election this node takes no part in.
+    #[error("no election {group:08x} here")]
+    NoSuchElection {
+        /// Its number.
+        group: u32,
+    },
     /// An answer nobody asked for.
     #[error("unsolicited answer from {from}")]
     Unsolicited {
@@ -278,6 +284,7 @@ impl Rejected {
             Self::Replayed { .. } => "replay",
             Self::Departed { .. } => "departed",
             Self::ImplausibleEpoch { .. } => "implausible-epoch",
+            Self::NoSuchElection { .. } => "no-such-election",
             Self::Unsolicited { .. } => "unsolicited",
         }
     }

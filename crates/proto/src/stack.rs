@@ -1,66 +1,152 @@
-//! An election and the membership it stands on, as one machine.
+//! Elections and the membership they stand on, as one machine.
 //!
 //! Every host drives one machine to a node: the simulator, the agent and model checkers alike. This is
-//! [`Medley`] below and [`ChurnTolerant`] above it; what the membership tells the application it tells the
-//! election too, as its [`Feed`], before the host sees another effect.
+//! [`Medley`] below and any number of named [`ChurnTolerant`] elections above it; what the membership tells the
+//! application it tells the elections too, as their [`Feed`], before the host sees another effect.
 //!
 //! ```text
-//! Message    --to the layer it is of
-//! Timeout    --to both, the membership first: who has failed is known before anybody is elected
+//! Message    --to the layer, and the election, it is of
+//! Timeout    --to all, the membership first: who has failed is known before anybody is elected
 //! Feed       --to the membership
-//! Command    --to the election
-//! Leave      --to both, the election first
+//! Command    --to the election it names
+//! Leave      --to all, the elections first
 //! ```
 //!
-//! A message carries one byte more than its layer's, which says whose it is.
+//! A message carries one byte more than its layer's, which says whose it is, and an election's four more.
+//!
+//! Who may lead what, and what it is worth there, each node says in a [`Profile`], which travels with its
+//! introduction. Of whoever has not introduced itself yet, nothing is known but that it is there: it is asked and
+//! told, and never elected. Where nobody introduces itself, as in most simulations, all stand for everything.
 //!
 //! ```
 //! use bellwether_proto::{
 //!     Boot, Duration, Election, Input, Machine, NodeId, Outbox, Peer, Seed, Time,
 //!     election::churn_tolerant::{self, Form, Variant},
 //!     membership::medley::{self, Strategy},
-//!     stack::Stack,
+//!     stack::{Group, Stack},
 //! };
 //!
 //! let membership = medley::Config::new(Strategy::Both, medley::Form::Hardened);
 //! let election = churn_tolerant::Config::new(Variant::Hybrid, Form::Hardened);
 //! let me = Peer::new(NodeId::new(1), Boot::new(1));
-//! let mut node = Stack::new(me, membership, election, Seed::new(1), None, vec![]);
+//! let elections = [(Group::named("backup"), election), (Group::named("gateway"), election)];
+//! let mut node = Stack::new(me, membership, &elections, Seed::new(1), None, vec![]);
 //! let mut out = Outbox::new();
 //! node.handle(Time::ZERO, Input::Start, &mut out).unwrap();
 //! node.handle(Time::ZERO + Duration::from_secs(10), Input::Timeout, &mut out).unwrap();
-//! assert_eq!(node.leadership().leader, Some(me.id), "there is nobody else");
+//! let backup = node.election(Group::named("backup")).unwrap();
+//! assert_eq!(backup.leadership().leader, Some(me.id), "there is nobody else");
 //! ```
 
 use alloc::vec::Vec;
+use core::fmt;
 
 use crate::{
     election::churn_tolerant::{self, ChurnTolerant, Feed, Member, Multicast},
     id::{Incarnation, NodeId, Peer},
     leadership::{Election, Leadership},
     machine::{Effect, Input, InputOf, Machine, Outbox, OutboxOf, Rejected},
-    membership::medley::{self, Contact, ContactChange, Medley, MembershipEvent},
-    rng::Seed,
+    membership::medley::{
+        self, Contact, ContactChange, Details, DetailsTooLong, Medley, MembershipEvent,
+    },
+    rng::{Seed, mix},
     time::Time,
     wire::{DecodeError, Reader, Sink, Wire},
 };
+
+/// A named election, as messages call it.
+#[derive(Clone, Copy, Debug, Default, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub struct Group(u32);
+
+impl Group {
+    /// The election of this name. One name in four thousand million stands for another as well.
+    pub fn named(name: &str) -> Self {
+        let hash =
+            name.bytes().fold(mix(name.len() as u64), |hash, byte| mix(hash ^ u64::from(byte)));
+        Self(hash as u32)
+    }
+}
+
+impl fmt::Display for Group {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:08x}", self.0)
+    }
+}
+
+/// How a node takes part in an election.
+#[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
+pub struct Standing {
+    /// Whether it never leads.
+    pub observer: bool,
+    /// What it is worth; larger is better, if the criterion asks.
+    pub attribute: u32,
+}
+
+/// What a node tells all others of itself, in the [`Details`] of its introduction.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Profile {
+    /// The elections it takes part in.
+    pub standings: Vec<(Group, Standing)>,
+    /// What the host has to say.
+    pub rest: Vec<u8>,
+}
+
+impl Profile {
+    /// As it is passed on.
+    ///
+    /// # Errors
+    ///
+    /// [`DetailsTooLong`].
+    pub fn to_details(&self) -> Result<Details, DetailsTooLong> {
+        let mut bytes = Vec::new();
+        bytes.varint(self.standings.len() as u64);
+        for &(group, standing) in &self.standings {
+            bytes.u32(group.0);
+            bytes.varint(u64::from(standing.attribute) << 1 | u64::from(standing.observer));
+        }
+        bytes.bytes(&self.rest);
+        Details::new(&bytes)
+    }
+
+    /// As it was passed on.
+    ///
+    /// # Errors
+    ///
+    /// [`DecodeError`] if these are no such details.
+    pub fn from_details(details: &Details) -> Result<Self, DecodeError> {
+        let mut reader = Reader::new(details.as_bytes());
+        Ok(Self { standings: standings(&mut reader)?, rest: reader.rest().to_vec() })
+    }
+}
+
+fn standings(reader: &mut Reader<'_>) -> Result<Vec<(Group, Standing)>, DecodeError> {
+    let count = reader.count("elections", 4 + 1)?;
+    let mut standings = Vec::with_capacity(count);
+    for _ in 0..count {
+        let group = Group(reader.u32("election")?);
+        let worth = reader.varint("standing")?;
+        let attribute = u32::try_from(worth >> 1).unwrap_or(u32::MAX);
+        standings.push((group, Standing { observer: worth & 1 == 1, attribute }));
+    }
+    Ok(standings)
+}
 
 /// What nodes say to each other, on either layer.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub enum Message {
     /// Between memberships.
     Membership(medley::Message),
-    /// Between elections.
-    Election(churn_tolerant::Message),
+    /// Between the nodes of one election.
+    Election(Group, churn_tolerant::Message),
 }
 
-/// What must survive a restart, of both layers.
-#[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
+/// What must survive a restart, of all layers.
+#[derive(Clone, Debug, Default, Eq, Hash, PartialEq)]
 pub struct Durable {
     /// Of the membership.
     pub membership: Option<medley::Durable>,
-    /// Of the election.
-    pub election: Option<churn_tolerant::Durable>,
+    /// Of the elections.
+    pub elections: Vec<(Group, churn_tolerant::Durable)>,
 }
 
 /// What the application should be told, by either layer.
@@ -68,8 +154,8 @@ pub struct Durable {
 pub enum Event {
     /// By the membership.
     Membership(MembershipEvent),
-    /// By the election.
-    Election(churn_tolerant::Event),
+    /// By an election.
+    Election(Group, churn_tolerant::Event),
 }
 
 /// Why it wants to be woken.
@@ -77,8 +163,17 @@ pub enum Event {
 pub enum Timer {
     /// The membership wants to.
     Membership(medley::Timer),
-    /// The election wants to.
-    Election(churn_tolerant::Timer),
+    /// An election wants to.
+    Election(Group, churn_tolerant::Timer),
+}
+
+/// What the application may ask of an election.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub struct Command {
+    /// Which.
+    pub group: Group,
+    /// And what.
+    pub command: churn_tolerant::Command,
 }
 
 /// One node: a member that elects.
@@ -86,9 +181,9 @@ pub enum Timer {
 pub struct Stack {
     me: Peer,
     membership: Medley,
-    election: ChurnTolerant,
+    elections: Vec<(Group, ChurnTolerant)>,
     durable: Durable,
-    /// Our incarnation, as the election knows it.
+    /// Our incarnation, as the elections know it.
     incarnation: Incarnation,
     // Kept for their buffers; empty between inputs.
     below: OutboxOf<Medley>,
@@ -102,23 +197,29 @@ impl Stack {
     pub fn new(
         me: Peer,
         membership: medley::Config,
-        election: churn_tolerant::Config,
+        elections: &[(Group, churn_tolerant::Config)],
         seed: Seed,
         durable: Option<Durable>,
         contacts: Vec<Contact>,
     ) -> Self {
         let durable = durable.unwrap_or_default();
-        let mut above = ChurnTolerant::new(me, election, seed.named("election"), durable.election);
-        if election.multicast() == Multicast::Oracle {
-            let group = contacts.iter().map(|contact| contact.id).collect();
-            let told =
-                above.handle(Time::ZERO, Input::Feed(Feed::Group(group)), &mut Outbox::new());
-            debug_assert_eq!(told, Ok(()), "a feed is never refused");
-        }
+        let group: Vec<NodeId> = contacts.iter().map(|contact| contact.id).collect();
+        let make = |&(name, config): &(Group, churn_tolerant::Config)| {
+            let past = durable.elections.iter().find(|(other, _)| *other == name);
+            let past = past.map(|&(_, durable)| durable);
+            let seed = seed.named("election").indexed(u64::from(name.0));
+            let mut election = ChurnTolerant::new(me, config, seed, past);
+            if config.multicast() == Multicast::Oracle {
+                let feed = Input::Feed(Feed::Group(group.clone()));
+                let told = election.handle(Time::ZERO, feed, &mut Outbox::new());
+                debug_assert_eq!(told, Ok(()), "a feed is never refused");
+            }
+            (name, election)
+        };
         Self {
             me,
+            elections: elections.iter().map(make).collect(),
             membership: Medley::new(me, membership, seed, durable.membership, contacts),
-            election: above,
             durable,
             incarnation: Incarnation::default(),
             below: Outbox::new(),
@@ -127,27 +228,42 @@ impl Stack {
         }
     }
 
+    /// The same, with this to say of itself from the start.
+    pub fn with_introduction(mut self, addresses: medley::Addresses, details: Details) -> Self {
+        self.membership = self.membership.with_introduction(addresses, details);
+        self
+    }
+
     /// The membership.
     pub const fn membership(&self) -> &Medley {
         &self.membership
     }
 
-    /// The election.
-    pub const fn election(&self) -> &ChurnTolerant {
-        &self.election
+    /// An election.
+    pub fn election(&self, group: Group) -> Option<&ChurnTolerant> {
+        self.elections.iter().find(|(name, _)| *name == group).map(|(_, election)| election)
+    }
+
+    /// All elections.
+    pub fn elections(&self) -> impl Iterator<Item = (Group, &ChurnTolerant)> {
+        self.elections.iter().map(|(group, election)| (*group, election))
     }
 
     fn start(&mut self, now: Time, out: &mut OutboxOf<Self>) -> Result<(), Rejected> {
         self.membership.handle(now, Input::Start, &mut self.below)?;
-        self.election.handle(now, Input::Start, &mut self.above)?;
+        for at in 0..self.elections.len() {
+            self.elections[at].1.handle(now, Input::Start, &mut self.above)?;
+            self.drain_election(at, out);
+        }
         // Those listed from the start were never told of.
         let listed: Vec<NodeId> = self.membership.members().map(|member| member.id).collect();
         self.news.extend(listed.into_iter().map(MembershipEvent::Joined));
         self.drain(now, out);
+        self.feed_ourselves(now, out);
         Ok(())
     }
 
-    /// What the membership did, and what the election makes of it.
+    /// What the membership did, and what the elections make of it.
     fn drain(&mut self, now: Time, out: &mut OutboxOf<Self>) {
         while let Some(effect) = self.below.pop() {
             match effect {
@@ -156,7 +272,7 @@ impl Stack {
                 Effect::Multicast(message) => out.multicast(Message::Membership(message)),
                 Effect::Persist(durable) => {
                     self.durable.membership = Some(durable);
-                    out.persist(self.durable);
+                    out.persist(self.durable.clone());
                 }
                 Effect::Emit(event) => {
                     self.news.push(event);
@@ -166,52 +282,107 @@ impl Stack {
         }
         if self.membership.incarnation() != self.incarnation {
             self.incarnation = self.membership.incarnation();
-            let incarnation = self.incarnation;
-            self.feed(now, Feed::Up(Member { incarnation, ..Member::new(self.me) }));
+            self.feed_ourselves(now, out);
         }
         let mut news = core::mem::take(&mut self.news);
         for event in news.drain(..) {
-            if let Some(feed) = self.translate(event) {
-                self.feed(now, feed);
-            }
+            self.tell(now, event, out);
         }
         self.news = news;
+    }
+
+    /// What one election did.
+    fn drain_election(&mut self, at: usize, out: &mut OutboxOf<Self>) {
+        let group = self.elections[at].0;
         while let Some(effect) = self.above.pop() {
             match effect {
-                Effect::Send { to, message } => out.send(to, Message::Election(message)),
-                Effect::Broadcast(message) => out.broadcast(Message::Election(message)),
-                Effect::Multicast(message) => out.multicast(Message::Election(message)),
+                Effect::Send { to, message } => out.send(to, Message::Election(group, message)),
+                Effect::Broadcast(message) => out.broadcast(Message::Election(group, message)),
+                Effect::Multicast(message) => out.multicast(Message::Election(group, message)),
                 Effect::Persist(durable) => {
-                    self.durable.election = Some(durable);
-                    out.persist(self.durable);
+                    match self.durable.elections.iter_mut().find(|(other, _)| *other == group) {
+                        Some((_, old)) => *old = durable,
+                        None => self.durable.elections.push((group, durable)),
+                    }
+                    out.persist(self.durable.clone());
                 }
-                Effect::Emit(event) => out.emit(Event::Election(event)),
+                Effect::Emit(event) => out.emit(Event::Election(group, event)),
             }
         }
     }
 
-    fn feed(&mut self, now: Time, feed: Feed) {
-        let told = self.election.handle(now, Input::Feed(feed), &mut self.above);
+    fn feed(&mut self, now: Time, at: usize, feed: Feed, out: &mut OutboxOf<Self>) {
+        let told = self.elections[at].1.handle(now, Input::Feed(feed), &mut self.above);
         debug_assert_eq!(told, Ok(()), "a feed is never refused");
+        self.drain_election(at, out);
     }
 
-    /// What an event means to an election, by what is recorded now.
-    fn translate(&self, event: MembershipEvent) -> Option<Feed> {
+    fn feed_ourselves(&mut self, now: Time, out: &mut OutboxOf<Self>) {
+        let standings = self.standings_of(self.me.id);
+        for at in 0..self.elections.len() {
+            let Standing { observer, attribute } = standings.of(self.elections[at].0);
+            let incarnation = self.membership.incarnation();
+            let ourselves = Member { incarnation, observer, attribute, ..Member::new(self.me) };
+            self.feed(now, at, Feed::Up(ourselves), out);
+        }
+    }
+
+    /// Tells the elections of an event, by what is recorded now.
+    fn tell(&mut self, now: Time, event: MembershipEvent, out: &mut OutboxOf<Self>) {
         let (MembershipEvent::Joined(id)
         | MembershipEvent::Suspected { id, .. }
         | MembershipEvent::Refuted(id)
         | MembershipEvent::Failed { id, .. }
-        | MembershipEvent::Left(id)) = event;
-        let (state, boot, incarnation) = self.membership.record_of(id)?;
+        | MembershipEvent::Left(id)
+        | MembershipEvent::Introduced(id)) = event;
+        let Some((state, boot, incarnation)) = self.membership.record_of(id) else { return };
         let peer = Peer::new(id, boot);
-        if state.is_listed() {
-            let unhealthiness = self.membership.member(id)?.suspicions;
-            return Some(Feed::Up(Member { incarnation, unhealthiness, ..Member::new(peer) }));
+        let member = self.membership.member(id).filter(|_| state.is_listed());
+        let Some(member) = member else {
+            let gone = match event {
+                MembershipEvent::Left(_) => Feed::Left(peer),
+                _ => Feed::Failed { peer, incarnation },
+            };
+            (0..self.elections.len()).for_each(|at| self.feed(now, at, gone.clone(), out));
+            return;
+        };
+        let standings = self.standings_of(id);
+        for at in 0..self.elections.len() {
+            let Standing { observer, attribute } = standings.of(self.elections[at].0);
+            let unhealthiness = member.suspicions;
+            let up = Member { peer, incarnation, unhealthiness, attribute, observer };
+            self.feed(now, at, Feed::Up(up), out);
         }
-        Some(match event {
-            MembershipEvent::Left(_) => Feed::Left(peer),
-            _ => Feed::Failed { peer, incarnation },
-        })
+    }
+
+    fn standings_of(&self, id: NodeId) -> Standings {
+        let details = |id| self.membership.introduction_of(id).map(|known| known.details);
+        match details(id).filter(|details| !details.is_empty()) {
+            Some(details) => Standings::Known(
+                standings(&mut Reader::new(details.as_bytes())).unwrap_or_default(),
+            ),
+            None if details(self.me.id).is_none_or(|ours| ours.is_empty()) => Standings::All,
+            None => Standings::Known(Vec::new()),
+        }
+    }
+}
+
+/// Where somebody stands.
+enum Standings {
+    /// Nobody introduces itself here: everywhere.
+    All,
+    Known(Vec<(Group, Standing)>),
+}
+
+impl Standings {
+    fn of(&self, group: Group) -> Standing {
+        match self {
+            Self::All => Standing::default(),
+            Self::Known(known) => known
+                .iter()
+                .find(|(name, _)| *name == group)
+                .map_or(Standing { observer: true, attribute: 0 }, |&(_, standing)| standing),
+        }
     }
 }
 
@@ -219,7 +390,7 @@ impl Machine for Stack {
     type Message = Message;
     type Timer = Timer;
     type Feed = ContactChange;
-    type Command = churn_tolerant::Command;
+    type Command = Command;
     type Durable = Durable;
     type Event = Event;
 
@@ -235,23 +406,38 @@ impl Machine for Stack {
                 let input = Input::Message { from, via, message };
                 self.membership.handle(now, input, &mut self.below)?;
             }
-            Input::Message { from, via, message: Message::Election(message) } => {
+            Input::Message { from, via, message: Message::Election(group, message) } => {
+                let at = self.position(*group)?;
                 let input = Input::Message { from, via, message };
-                self.election.handle(now, input, &mut self.above)?;
+                self.elections[at].1.handle(now, input, &mut self.above)?;
+                self.drain_election(at, out);
             }
             Input::Timeout => {
                 self.membership.handle(now, Input::Timeout, &mut self.below)?;
                 self.drain(now, out);
-                self.election.handle(now, Input::Timeout, &mut self.above)?;
+                for at in 0..self.elections.len() {
+                    self.elections[at].1.handle(now, Input::Timeout, &mut self.above)?;
+                    self.drain_election(at, out);
+                }
             }
             Input::Feed(change) => {
+                let ours = matches!(change, ContactChange::Ours { .. });
                 self.membership.handle(now, Input::Feed(change), &mut self.below)?;
+                self.drain(now, out);
+                if ours {
+                    self.feed_ourselves(now, out);
+                }
             }
-            Input::Command(command) => {
-                self.election.handle(now, Input::Command(command), &mut self.above)?;
+            Input::Command(Command { group, command }) => {
+                let at = self.position(group)?;
+                self.elections[at].1.handle(now, Input::Command(command), &mut self.above)?;
+                self.drain_election(at, out);
             }
             Input::Leave => {
-                self.election.handle(now, Input::Leave, &mut self.above)?;
+                for at in 0..self.elections.len() {
+                    self.elections[at].1.handle(now, Input::Leave, &mut self.above)?;
+                    self.drain_election(at, out);
+                }
                 self.membership.handle(now, Input::Leave, &mut self.below)?;
             }
         }
@@ -261,17 +447,27 @@ impl Machine for Stack {
 
     fn deadline(&self) -> Option<(Time, Timer)> {
         let below = self.membership.deadline().map(|(at, timer)| (at, Timer::Membership(timer)));
-        let above = self.election.deadline().map(|(at, timer)| (at, Timer::Election(timer)));
-        match (below, above) {
-            (Some(below), Some(above)) => Some(if above.0 < below.0 { above } else { below }),
-            (below, above) => below.or(above),
-        }
+        let above = self.elections.iter().filter_map(|(group, election)| {
+            election.deadline().map(|(at, timer)| (at, Timer::Election(*group, timer)))
+        });
+        below.into_iter().chain(above).min_by_key(|(at, _)| *at)
     }
 }
 
+impl Stack {
+    fn position(&self, group: Group) -> Result<usize, Rejected> {
+        let at = self.elections.iter().position(|(name, _)| *name == group);
+        at.ok_or(Rejected::NoSuchElection { group: group.0 })
+    }
+}
+
+/// Of the first election.
 impl Election for Stack {
     fn leadership(&self) -> Leadership {
-        self.election.leadership()
+        self.elections.first().map_or(
+            Leadership::unknown(crate::Mode::Eventual, crate::Why::NotRunning),
+            |(_, election)| election.leadership(),
+        )
     }
 }
 
@@ -282,8 +478,9 @@ impl Wire for Message {
                 sink.u8(0);
                 message.encode(sink);
             }
-            Self::Election(message) => {
+            Self::Election(group, message) => {
                 sink.u8(1);
+                sink.u32(group.0);
                 message.encode(sink);
             }
         }
@@ -292,7 +489,10 @@ impl Wire for Message {
     fn decode(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
         Ok(match reader.kind("layer", 2)? {
             0 => Self::Membership(medley::Message::decode(reader)?),
-            _ => Self::Election(churn_tolerant::Message::decode(reader)?),
+            _ => {
+                let group = Group(reader.u32("election")?);
+                Self::Election(group, churn_tolerant::Message::decode(reader)?)
+            }
         })
     }
 }
@@ -309,6 +509,8 @@ mod tests {
         time::Duration,
     };
 
+    const GROUP: Group = Group(7);
+
     fn peer(id: u64) -> Peer {
         Peer::new(NodeId::new(id), Boot::new(1))
     }
@@ -320,7 +522,8 @@ mod tests {
         let contact =
             |id| Contact { id: NodeId::new(id), distance: 1.0, neighbour: true, member: true };
         let contacts: Vec<Contact> = (1..4).map(contact).collect();
-        let mut node = Stack::new(peer(0), membership, election, Seed::new(1), None, contacts);
+        let mut node =
+            Stack::new(peer(0), membership, &[(GROUP, election)], Seed::new(1), None, contacts);
         node.handle(Time::ZERO, Input::Start, &mut Outbox::new()).unwrap();
         node
     }
@@ -328,7 +531,7 @@ mod tests {
     #[test]
     fn what_the_membership_learns_the_election_knows_at_once() {
         let mut node = started();
-        assert_eq!(node.election().listed(), 4, "those listed from the start");
+        assert_eq!(node.election(GROUP).unwrap().listed(), 4, "those listed from the start");
         let news = |subject, incarnation, status| {
             let update = Update { subject, incarnation: Incarnation::new(incarnation), status };
             Message::Membership(medley::Message {
@@ -349,8 +552,102 @@ mod tests {
             let from = peer(1);
             let input = Input::Message { from, via: from.id, message: &message };
             node.handle(Time::ZERO, input, &mut Outbox::new()).unwrap();
-            assert_eq!(node.election().listed(), listed, "{message:?}");
+            assert_eq!(node.election(GROUP).unwrap().listed(), listed, "{message:?}");
             assert_eq!(node.membership().len() + 1, listed);
+        }
+    }
+
+    fn profile(standings: &[(Group, u32, bool)]) -> Details {
+        let standing = |&(group, attribute, observer)| (group, Standing { observer, attribute });
+        let standings = standings.iter().map(standing).collect();
+        Profile { standings, rest: b"name".to_vec() }.to_details().unwrap()
+    }
+
+    #[test]
+    fn a_profile_survives_the_wire_and_nonsense_is_refused() {
+        let details = profile(&[(GROUP, u32::MAX, true), (Group::named("backup"), 0, false)]);
+        let read = Profile::from_details(&details).unwrap();
+        assert_eq!(read.to_details(), Ok(details));
+        assert_eq!((read.standings.len(), &read.rest[..]), (2, &b"name"[..]));
+        let short = Details::new(&[9, 1, 2]).unwrap();
+        assert!(Profile::from_details(&short).is_err());
+        let long = Profile { rest: vec![0; 300], ..read };
+        assert_eq!(long.to_details(), Err(DetailsTooLong { length: 300 + 1 + 9 + 5 }));
+    }
+
+    /// Four nodes, two elections by attribute; what they say of themselves decides both.
+    #[test]
+    fn every_election_has_its_own_candidates_and_its_own_leader() {
+        let [backup, gateway] = ["backup", "gateway"].map(Group::named);
+        let election = churn_tolerant::Config::new(Variant::Base, Form::Hardened)
+            .with_bounds(1, 0)
+            .and_then(|config| config.with_criterion(churn_tolerant::Criterion::Attribute, 0))
+            .unwrap();
+        let membership = medley::Config::new(Strategy::Swim, medley::Form::Hardened);
+        let says = [
+            profile(&[(backup, 1, false), (gateway, 9, false)]),
+            profile(&[(backup, 7, false), (gateway, 2, false)]),
+            profile(&[(backup, 99, true), (gateway, 3, false)]),
+            // Takes no part in one of them, and could not follow it.
+            profile(&[(gateway, 1, false)]),
+        ];
+        let mut nodes: Vec<Stack> = (0..4)
+            .map(|me| {
+                let groups: Vec<_> = [(backup, election), (gateway, election)]
+                    .into_iter()
+                    .filter(|(group, _)| me != 3 || *group == gateway)
+                    .collect();
+                let near = |id| NodeId::new((me + id) % 4);
+                let contacts = (1..4).map(|id| Contact {
+                    id: near(id),
+                    distance: 1.0,
+                    neighbour: true,
+                    member: false,
+                });
+                let seed = Seed::new(me);
+                Stack::new(peer(me), membership, &groups, seed, None, contacts.collect())
+                    .with_introduction(medley::Addresses::default(), says[me as usize].clone())
+            })
+            .collect();
+        let mut now = Time::ZERO;
+        let mut letters: Vec<(u64, u64, Message)> = vec![];
+        let step = |now, node: u64, input: InputOf<'_, Stack>, nodes: &mut Vec<Stack>| {
+            let mut out = Outbox::new();
+            let _ = nodes[node as usize].handle(now, input, &mut out);
+            let mut letters = vec![];
+            while let Some(effect) = out.pop() {
+                match effect {
+                    Effect::Send { to, message } => letters.push((node, to.get(), message)),
+                    Effect::Broadcast(message) | Effect::Multicast(message) => letters.extend(
+                        (0..4).filter(|&to| to != node).map(|to| (node, to, message.clone())),
+                    ),
+                    Effect::Persist(_) | Effect::Emit(_) => {}
+                }
+            }
+            letters
+        };
+        for node in 0..4 {
+            letters.extend(step(now, node, Input::Start, &mut nodes));
+        }
+        let end = Time::ZERO + Duration::from_secs(60);
+        while now < end {
+            while let Some((from, to, message)) = letters.pop() {
+                let from = peer(from);
+                let input = Input::Message { from, via: from.id, message: &message };
+                letters.extend(step(now, to, input, &mut nodes));
+            }
+            now = nodes.iter().filter_map(|node| node.deadline()).map(|(at, _)| at).min().unwrap();
+            for node in 0..4 {
+                letters.extend(step(now, node, Input::Timeout, &mut nodes));
+            }
+        }
+        let leader = |node: &Stack, group| {
+            node.election(group).map(|election| election.leadership().leader.map(NodeId::get))
+        };
+        for node in &nodes {
+            assert_eq!(leader(node, gateway), Some(Some(0)));
+            let expected = (node.me.id.get() != 3).then_some(Some(1));
+            assert_eq!(leader(node, backup), expected, "not the observer");
         }
     }
 
@@ -367,9 +664,10 @@ mod tests {
             }
             last
         };
-        let elect = Input::Command(churn_tolerant::Command::Elect);
+        let elect =
+            Input::Command(Command { group: GROUP, command: churn_tolerant::Command::Elect });
         node.handle(Time::ZERO, elect, &mut out).unwrap();
-        let term = persisted(&mut out).and_then(|durable| durable.election).unwrap();
+        let term = persisted(&mut out).unwrap().elections;
         let status = Status::Suspect { by: NodeId::new(2) };
         let slander = Update { subject: peer(0), incarnation: Incarnation::default(), status };
         let message = Message::Membership(medley::Message {
@@ -383,7 +681,7 @@ mod tests {
         let input = Input::Message { from, via: from.id, message: &message };
         node.handle(Time::ZERO, input, &mut out).unwrap();
         let both = persisted(&mut out).expect("it contradicts, durably");
-        assert_eq!((both.membership.is_some(), both.election), (true, Some(term)));
+        assert_eq!((both.membership.is_some(), both.elections), (true, term));
     }
 
     #[test]
@@ -397,7 +695,7 @@ mod tests {
             assert!(node.deadline().is_none_or(|(next, _)| next > due));
             while let Some(effect) = out.pop() {
                 let Effect::Send { message, .. } = effect else { continue };
-                layers[usize::from(matches!(message, Message::Election(_)))] += 1;
+                layers[usize::from(matches!(message, Message::Election(..)))] += 1;
                 let mut bytes = Vec::new();
                 message.encode(&mut bytes);
                 let mut reader = Reader::new(&bytes);

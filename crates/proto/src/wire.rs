@@ -249,6 +249,11 @@ impl<'a> Reader<'a> {
         Ok(head)
     }
 
+    /// Everything that has not been read.
+    pub const fn rest(&self) -> &'a [u8] {
+        self.left
+    }
+
     /// One byte.
     ///
     /// # Errors

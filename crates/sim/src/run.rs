@@ -13,7 +13,7 @@ use bellwether_proto::{
         medley::{self, Contact, ContactChange, Medley},
         ping::{self, Ping},
     },
-    stack::{self, Stack},
+    stack::{self, Group, Stack},
 };
 use rayon::prelude::*;
 use serde_json::{Map, Value, json};
@@ -106,7 +106,7 @@ pub fn run_logged(scenario: &Scenario, seed: u64, log: Log<'_>) -> Result<Outcom
         &Protocol::Medley(config) => run_membership(scenario, seed, log, config),
         &Protocol::ChurnTolerant { membership, election } => {
             let make = move |me, seed, durable: Option<stack::Durable>, contacts| {
-                Stack::new(me, membership, election, seed, durable, contacts)
+                Stack::new(me, membership, &[(Group::default(), election)], seed, durable, contacts)
             };
             run_stack(scenario, seed, log, members(scenario, seed, make)?)
         }

@@ -1,11 +1,11 @@
-//! Where members can be reached: several addresses each, told by themselves and passed on.
+//! Where members can be reached, and what else they say of themselves: told by each and passed on.
 //!
 //! The machine sends to identities; which of a member's addresses to use, and when to try another, is for
 //! the host to decide, which alone sees where packets come from. But somebody has to tell a host about
 //! members it has never heard: whoever passes on that one lives, introduces it. A node whose addresses
 //! change says so in its next incarnation, so that of two introductions the newer is known.
 
-use alloc::collections::BTreeMap;
+use alloc::{collections::BTreeMap, sync::Arc};
 use core::net::{IpAddr, SocketAddr};
 
 use crate::{
@@ -41,8 +41,49 @@ impl Addresses {
     }
 }
 
+/// What a member tells all others of itself besides where it is. Bytes to the membership; those above it agree
+/// on their meaning.
+#[derive(Clone, Debug, Default, Eq, Hash, PartialEq)]
+pub struct Details(Option<Arc<[u8]>>);
+
+/// Longer details are refused: every introduction carries them.
+pub const MAX_DETAILS: usize = 255;
+
+/// Details too long for an introduction.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
+#[error("{length} bytes of details: at most {MAX_DETAILS} fit an introduction")]
+pub struct DetailsTooLong {
+    /// How long they were.
+    pub length: usize,
+}
+
+impl Details {
+    /// These bytes.
+    ///
+    /// # Errors
+    ///
+    /// [`DetailsTooLong`] above [`MAX_DETAILS`].
+    pub fn new(bytes: &[u8]) -> Result<Self, DetailsTooLong> {
+        match bytes.len() {
+            0 => Ok(Self(None)),
+            1..=MAX_DETAILS => Ok(Self(Some(bytes.into()))),
+            length => Err(DetailsTooLong { length }),
+        }
+    }
+
+    /// The bytes.
+    pub fn as_bytes(&self) -> &[u8] {
+        self.0.as_deref().unwrap_or_default()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_none()
+    }
+}
+
 /// Who can be reached where, in which life and incarnation it said so.
-#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub struct Introduction {
     /// Who, in which life.
     pub subject: Peer,
@@ -50,6 +91,8 @@ pub struct Introduction {
     pub incarnation: Incarnation,
     /// Where.
     pub addresses: Addresses,
+    /// What else it says of itself.
+    pub details: Details,
 }
 
 impl Introduction {
@@ -58,8 +101,8 @@ impl Introduction {
     }
 }
 
-/// The smallest encoding: subject, boot, incarnation, count.
-pub(super) const MIN_INTRODUCTION: usize = 8 + 1 + 1 + 1;
+/// The smallest encoding: subject, boot, incarnation, count, length of the details.
+pub(super) const MIN_INTRODUCTION: usize = 8 + 1 + 1 + 1 + 1;
 
 impl Wire for Introduction {
     fn encode(&self, sink: &mut impl Sink) {
@@ -80,6 +123,8 @@ impl Wire for Introduction {
             }
             sink.u16(address.port());
         }
+        sink.u8(self.details.as_bytes().len() as u8);
+        sink.bytes(self.details.as_bytes());
     }
 
     fn decode(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
@@ -99,39 +144,53 @@ impl Wire for Introduction {
             *slot = Some(SocketAddr::new(ip, reader.u16("port")?));
         }
         let addresses = Addresses(addresses);
-        Ok(Self { subject: Peer::new(id, boot), incarnation, addresses })
+        let length = usize::from(reader.u8("details")?);
+        let details = Details::new(reader.bytes("details", length)?).unwrap_or_default();
+        Ok(Self { subject: Peer::new(id, boot), incarnation, addresses, details })
     }
 }
 
 /// What is known of others' addresses, and our own.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub(super) struct Directory {
-    own: Addresses,
+    own: (Addresses, Details),
     others: BTreeMap<NodeId, Introduction>,
 }
 
 impl Directory {
-    pub(super) fn own(&self) -> Addresses {
-        self.own
+    pub(super) fn own(&self) -> &(Addresses, Details) {
+        &self.own
+    }
+
+    /// Whether we have nothing to say of ourselves.
+    pub(super) fn is_silent(&self) -> bool {
+        self.own.0.is_empty() && self.own.1.is_empty()
     }
 
     /// Whether there is nobody to introduce, as in every simulation.
     pub(super) fn is_empty(&self) -> bool {
-        self.own.is_empty() && self.others.is_empty()
+        self.is_silent() && self.others.is_empty()
     }
 
-    /// Whether these are other addresses than before.
-    pub(super) fn set_own(&mut self, addresses: Addresses) -> bool {
-        core::mem::replace(&mut self.own, addresses) != addresses
+    /// Whether this is news.
+    pub(super) fn set_own(&mut self, addresses: Addresses, details: Details) -> bool {
+        let own = (addresses, details);
+        let news = own != self.own;
+        self.own = own;
+        news
     }
 
-    /// Somebody was introduced. Older news than ours is ignored.
-    pub(super) fn learn(&mut self, introduction: &Introduction) {
+    /// Somebody was introduced. Older news than ours is ignored. Whether it says anything new of itself.
+    pub(super) fn learn(&mut self, introduction: &Introduction) -> bool {
         let id = introduction.subject.id;
-        let known = self.others.get(&id).map(Introduction::life);
-        if known.is_none_or(|known| known < introduction.life()) {
-            self.others.insert(id, *introduction);
+        let known = self.others.get(&id);
+        if known.is_some_and(|known| known.life() >= introduction.life()) {
+            return false;
         }
+        let said = |one: &Introduction| (one.addresses, one.details.clone());
+        let news = known.map(said) != Some(said(introduction));
+        self.others.insert(id, introduction.clone());
+        news
     }
 
     pub(super) fn of(&self, id: NodeId) -> Option<&Introduction> {

@@ -157,7 +157,7 @@ impl Medley {
         for record in (first..self.table.positions()).filter_map(|at| self.record(at)) {
             let introduction =
                 self.introduction(record.subject.id).filter(|_| record.status.is_alive());
-            let length = record.encoded_len() + introduction.map_or(0, |it| it.encoded_len());
+            let length = record.encoded_len() + introduction.as_ref().map_or(0, Wire::encoded_len);
             let Some(left) = room.checked_sub(length) else {
                 next = updates.last().map(|last| last.subject.id);
                 break;

@@ -105,7 +105,7 @@ use self::{
     targets::Targets,
 };
 pub use self::{
-    addresses::{Addresses, Introduction, MOST_ADDRESSES},
+    addresses::{Addresses, Details, DetailsTooLong, Introduction, MAX_DETAILS, MOST_ADDRESSES},
     config::{
         Attention, Carriers, Config, ConfigError, Form, Phase, Piggyback, Selection, Strategy,
     },
@@ -154,7 +154,7 @@ pub struct Contact {
 }
 
 /// What the network below says about a node.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum ContactChange {
     /// It is this far away.
     Near {
@@ -170,8 +170,13 @@ pub enum ContactChange {
         /// Who.
         id: NodeId,
     },
-    /// We ourselves can be reached at other addresses from now on.
-    Ours(Addresses),
+    /// This is what we ourselves have to say from now on.
+    Ours {
+        /// Where we can be reached.
+        addresses: Addresses,
+        /// And what else.
+        details: Details,
+    },
 }
 
 /// What the application should be told.
@@ -197,6 +202,8 @@ pub enum MembershipEvent {
     },
     /// A member has said goodbye.
     Left(NodeId),
+    /// A member says something new of itself: [`Medley::introduction_of`] has it.
+    Introduced(NodeId),
 }
 
 /// A member as elections see it.
@@ -347,15 +354,16 @@ impl Medley {
         }
     }
 
-    /// The same, to be reached at these addresses. Simulated nodes need none.
-    pub fn with_addresses(mut self, addresses: Addresses) -> Self {
-        self.directory.set_own(addresses);
+    /// The same, to be reached at these addresses, with this to say. Simulated nodes need neither.
+    pub fn with_introduction(mut self, addresses: Addresses, details: Details) -> Self {
+        self.directory.set_own(addresses, details);
         self
     }
 
-    /// Where a node can be reached, as far as we were told.
-    pub fn addresses_of(&self, id: NodeId) -> Addresses {
-        self.introduction(id).map_or(Addresses::default(), |known| known.addresses)
+    /// Where a node can be reached and what else it says of itself, as far as we were told. Ourselves
+    /// included.
+    pub fn introduction_of(&self, id: NodeId) -> Option<Introduction> {
+        self.introduction(id)
     }
 
     /// What it was built with.
@@ -501,8 +509,8 @@ impl Medley {
         for introduction in &message.introductions {
             // Of those nobody has told us anything about we keep no addresses either.
             let id = introduction.subject.id;
-            if self.table.position(id).is_some() {
-                self.directory.learn(introduction);
+            if self.table.position(id).is_some() && self.directory.learn(introduction) {
+                out.emit(MembershipEvent::Introduced(id));
             }
         }
         if self.config.caution {
@@ -538,11 +546,12 @@ impl Medley {
 
     /// R12 for distances.
     fn on_contact(&mut self, now: Time, change: ContactChange, out: &mut OutboxOf<Self>) {
+        let gone = matches!(change, ContactChange::Gone { .. });
         let (id, distance, neighbour) = match change {
             ContactChange::Near { id, distance, neighbour } => (id, distance, neighbour),
             ContactChange::Gone { id } => (id, f32::NAN, false),
-            ContactChange::Ours(addresses) => {
-                if self.directory.set_own(addresses) && self.role == Role::Running {
+            ContactChange::Ours { addresses, details } => {
+                if self.directory.set_own(addresses, details) && self.role == Role::Running {
                     self.report_alive(now, self.incarnation.next(), out);
                 }
                 return;
@@ -552,7 +561,7 @@ impl Medley {
             return;
         }
         let known = self.table.position(id);
-        if known.is_none() && matches!(change, ContactChange::Gone { .. }) {
+        if known.is_none() && gone {
             return;
         }
         if let Some(at) = known.or_else(|| self.admit(id)) {

@@ -379,15 +379,17 @@ impl Medley {
         introductions
     }
 
-    /// What to say if `id` is introduced; `None` if we know no address of it.
+    /// What to say if `id` is introduced; `None` if we know nothing of it.
     pub(super) fn introduction(&self, id: NodeId) -> Option<Introduction> {
         if id != self.me.id {
-            return self.directory.of(id).copied();
+            return self.directory.of(id).cloned();
         }
-        let addresses = self.directory.own();
-        let introduction =
-            Introduction { subject: self.me, incarnation: self.incarnation, addresses };
-        (!addresses.is_empty()).then_some(introduction)
+        if self.directory.is_silent() {
+            return None;
+        }
+        let (addresses, details) = self.directory.own().clone();
+        let (subject, incarnation) = (self.me, self.incarnation);
+        Some(Introduction { subject, incarnation, addresses, details })
     }
 
     /// The suspicion or tombstone of `id`, if there is one.

@@ -10,11 +10,14 @@ fn address(id: u64, port: u16) -> SocketAddr {
 
 fn introduces(id: u64, boot: u64, incarnation: u32, ports: &[u16]) -> Introduction {
     let addresses = Addresses::new(ports.iter().map(|&port| address(id, port)));
-    Introduction { subject: peer(id, boot), incarnation: inc(incarnation), addresses }
+    let details = Details::default();
+    Introduction { subject: peer(id, boot), incarnation: inc(incarnation), addresses, details }
 }
 
 fn ports(node: &Node, id: u64) -> Vec<u16> {
-    node.machine.addresses_of(super::id(id)).iter().map(|address| address.port()).collect()
+    let known = node.machine.introduction_of(super::id(id));
+    let addresses = known.map(|known| known.addresses).unwrap_or_default();
+    addresses.iter().map(|address| address.port()).collect()
 }
 
 fn hear(node: &mut Node, updates: &[Update], introductions: &[Introduction]) {
@@ -55,7 +58,7 @@ fn a_joiner_says_where_it_is_and_is_told_where_the_others_are() {
     let contacts = vec![Contact { member: false, ..member(1) }];
     let addresses = Addresses::new([address(0, 50), address(0, 51)]);
     let mut joiner = Node::with(config(Strategy::Swim, Form::Hardened), contacts);
-    joiner.machine = joiner.machine.with_addresses(addresses);
+    joiner.machine = joiner.machine.with_introduction(addresses, Details::default());
     let effects = joiner.input(at(0), Input::Start).unwrap();
     let Some(Effect::Send { message: join, .. }) = effects.first() else { panic!("{effects:?}") };
     assert_eq!(join.introductions, [introduces(0, 1, 0, &[50, 51])]);
@@ -67,7 +70,7 @@ fn a_joiner_says_where_it_is_and_is_told_where_the_others_are() {
         None,
         (2..200).map(member).collect(),
     )
-    .with_addresses(Addresses::new([address(1, 10)]));
+    .with_introduction(Addresses::new([address(1, 10)]), Details::default());
     let mut out = Outbox::new();
     introducer.handle(at(0), Input::Start, &mut out).unwrap();
     for known in 2..200 {
@@ -91,17 +94,45 @@ fn a_joiner_says_where_it_is_and_is_told_where_the_others_are() {
     assert!(introduced > 10);
     assert_eq!(ports(&joiner, 1), [10]);
     assert_eq!(ports(&joiner, 2), [1, 2, 3]);
-    assert_eq!(introducer.addresses_of(id(0)), addresses);
+    assert_eq!(introducer.introduction_of(id(0)).map(|known| known.addresses), Some(addresses));
 }
 
 #[test]
 fn whose_addresses_change_tells_everybody_in_the_next_incarnation() {
     let mut node = Node::running(config(Strategy::Swim, Form::Hardened), 2);
     let moved = Addresses::new([address(0, 99)]);
-    let effects = node.input(at(1), Input::Feed(ContactChange::Ours(moved))).unwrap();
+    let details = Details::new(b"a name").unwrap();
+    let ours = || Input::Feed(ContactChange::Ours { addresses: moved, details: details.clone() });
+    let effects = node.input(at(1), ours()).unwrap();
     let report = broadcasts(&effects)[0];
     assert_eq!((report.body, report.incarnation), (Body::ReportAlive, inc(1)));
-    assert_eq!(report.introductions, [introduces(0, 1, 1, &[99])]);
-    let again = node.input(at(1), Input::Feed(ContactChange::Ours(moved))).unwrap();
+    let expected = Introduction { details: details.clone(), ..introduces(0, 1, 1, &[99]) };
+    assert_eq!(report.introductions, [expected]);
+    let again = node.input(at(1), ours()).unwrap();
     assert_eq!(again, [], "no change, no news");
+}
+
+#[test]
+fn only_news_of_a_member_is_an_event() {
+    let mut node = Node::running(config(Strategy::Swim, Form::Hardened), 3);
+    let told = |incarnation, details: &[u8]| {
+        let mut gossip = message(0, 0, Body::ReportAlive, &[]);
+        let details = Details::new(details).unwrap();
+        gossip.introductions =
+            vec![Introduction { details, ..introduces(2, 1, incarnation, &[70]) }];
+        gossip
+    };
+    for (incarnation, details, news) in [
+        (1, &b"here"[..], true),
+        (1, b"there", false),
+        (2, b"here", false),
+        (3, b"there", true),
+        (2, b"here", false),
+    ] {
+        let effects = node.hears(at(1), peer(1, 1), &told(incarnation, details)).unwrap();
+        let emitted = effects.contains(&Effect::Emit(MembershipEvent::Introduced(id(2))));
+        assert_eq!(emitted, news, "{incarnation} {details:?}");
+    }
+    assert_eq!(node.machine.introduction_of(id(2)).unwrap().details.as_bytes(), b"there");
+    assert_eq!(Details::new(&[0; 256]), Err(DetailsTooLong { length: 256 }));
 }

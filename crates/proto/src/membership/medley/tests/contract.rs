@@ -64,10 +64,12 @@ fn any_introduction() -> impl Strategy<Value = Introduction> {
     let address = (any::<core::net::IpAddr>(), any::<u16>())
         .prop_map(|(ip, port)| core::net::SocketAddr::new(ip, port));
     let addresses = prop::collection::vec(address, 0..4).prop_map(Addresses::new);
-    (any_update(), addresses).prop_map(|(update, addresses)| Introduction {
+    let details = prop::collection::vec(any::<u8>(), 0..=MAX_DETAILS);
+    (any_update(), addresses, details).prop_map(|(update, addresses, details)| Introduction {
         subject: update.subject,
         incarnation: update.incarnation,
         addresses,
+        details: Details::new(&details).unwrap(),
     })
 }
 
@@ -165,7 +167,7 @@ proptest! {
             let outcome = match &step {
                 Step::Hear(from, message) => node.hears(at(now), *from, message),
                 Step::Wake => Ok(node.wakes(at(now))),
-                Step::Feed(change) => node.input(at(now), Input::Feed(*change)),
+                Step::Feed(change) => node.input(at(now), Input::Feed(change.clone())),
                 Step::Leave => node.input(at(now), Input::Leave),
             };
             match outcome {
