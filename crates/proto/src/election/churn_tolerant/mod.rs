@@ -167,6 +167,9 @@ pub enum Command {
     Resign,
     /// Stop leading, in favour of this one; if it does not answer, lead on. Hardened only.
     Transfer(NodeId),
+    /// Stop leading at once: this node has not been running for a while, and somebody else may lead by now. Whoever
+    /// leads then is found out by an election. Hardened only.
+    Void,
 }
 
 /// What must survive a restart, or an observer could be told an older token than before.
@@ -615,6 +618,8 @@ impl Machine for ChurnTolerant {
                     Command::Elect => self.initiate(now, out),
                     Command::Resign => self.resign(now, None, out),
                     Command::Transfer(to) => self.resign(now, Some(to), out),
+                    Command::Void if self.leads() => self.lose_leader(now, out),
+                    Command::Void => {}
                 }
                 Ok(())
             }

@@ -80,6 +80,20 @@ impl Medley {
         }
     }
 
+    /// Somebody is there whom nobody has told us about.
+    pub(super) fn on_found(&mut self, now: Time, id: NodeId, out: &mut OutboxOf<Self>) {
+        let listed = |at| self.table.is_listed(at);
+        if id == self.me.id || self.table.position(id).is_some_and(listed) {
+            return;
+        }
+        let known = self.table.position(id).or_else(|| self.admit(id));
+        // One question at a time; whoever found it will find it again.
+        if known.is_some() && self.joining.is_none() && self.role == Role::Running {
+            let joining = Joining { introducer: id, sequence: 0, tried: 0, found: false };
+            self.ask(now, joining, None, out);
+        }
+    }
+
     /// Somebody we ask does not answer, or it is time to ask again.
     pub(super) fn on_join_timer(&mut self, now: Time, out: &mut OutboxOf<Self>) {
         if self.table.listed() == 0 {

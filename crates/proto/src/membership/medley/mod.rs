@@ -170,6 +170,12 @@ pub enum ContactChange {
         /// Who.
         id: NodeId,
     },
+    /// It was found, by whatever means, and is to be asked for its list unless it is listed: how a host joins, and
+    /// how groups that formed apart meet.
+    Found {
+        /// Who.
+        id: NodeId,
+    },
     /// This is what we ourselves have to say from now on.
     Ours {
         /// Where we can be reached.
@@ -550,6 +556,7 @@ impl Medley {
         let (id, distance, neighbour) = match change {
             ContactChange::Near { id, distance, neighbour } => (id, distance, neighbour),
             ContactChange::Gone { id } => (id, f32::NAN, false),
+            ContactChange::Found { id } => return self.on_found(now, id, out),
             ContactChange::Ours { addresses, details } => {
                 if self.directory.set_own(addresses, details) && self.role == Role::Running {
                     self.report_alive(now, self.incarnation.next(), out);

@@ -119,6 +119,7 @@ fn any_command() -> impl Strategy<Value = Command> {
     prop_oneof![
         2 => Just(Command::Elect),
         1 => Just(Command::Resign),
+        1 => Just(Command::Void),
         1 => any_peer().prop_map(|peer| Command::Transfer(peer.id)),
     ]
 }

@@ -582,3 +582,18 @@ fn a_leader_whose_successor_is_silent_leads_on() {
     world.input(0, Input::Command(Command::Transfer(id(99)))).unwrap();
     assert!(world.agreed(0), "there is no such node");
 }
+
+#[test]
+fn who_was_not_running_leads_no_more_until_it_is_elected_anew() {
+    let mut world = World::complete(base(Form::Hardened, 2), 5, 6);
+    world.elect(3);
+    world.pass(ms(5_000));
+    let before = world.node(0).leadership().epoch;
+    world.input(2, Input::Command(Command::Void)).unwrap();
+    assert!(world.agreed(0), "a follower gives up nothing");
+    world.input(0, Input::Command(Command::Void)).unwrap();
+    assert_eq!(world.node(0).leadership().leader, None);
+    world.pass(ms(10_000));
+    assert!(world.agreed(0), "{:?}", world.leaders());
+    assert!(world.node(0).leadership().epoch > before);
+}

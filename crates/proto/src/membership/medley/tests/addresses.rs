@@ -136,3 +136,23 @@ fn only_news_of_a_member_is_an_event() {
     assert_eq!(node.machine.introduction_of(id(2)).unwrap().details.as_bytes(), b"there");
     assert_eq!(Details::new(&[0; 256]), Err(DetailsTooLong { length: 256 }));
 }
+
+#[test]
+fn whoever_is_found_is_asked_for_its_list() {
+    let mut node = Node::with(config(Strategy::Swim, Form::Hardened), vec![]);
+    node.input(at(0), Input::Start).unwrap();
+    let found = |id| Input::Feed(ContactChange::Found { id: super::id(id) });
+    let asks = |effects: &[Effect<Message, Durable, MembershipEvent>]| -> Vec<NodeId> {
+        let asked = effects.iter().filter_map(|effect| match effect {
+            Effect::Send { to, message } if matches!(message.body, Body::Join { .. }) => Some(*to),
+            _ => None,
+        });
+        asked.collect()
+    };
+    assert_eq!(asks(&node.input(at(1), found(5)).unwrap()), [id(5)]);
+    assert_eq!(asks(&node.input(at(1), found(6)).unwrap()), [], "one at a time");
+    assert_eq!(asks(&node.input(at(1), found(0)).unwrap()), [], "ourselves");
+    let mut node = Node::running(config(Strategy::Swim, Form::Hardened), 3);
+    assert_eq!(asks(&node.input(at(1), found(2)).unwrap()), [], "listed already");
+    assert_eq!(asks(&node.input(at(1), found(9)).unwrap()), [id(9)]);
+}
