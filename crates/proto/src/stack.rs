@@ -12,6 +12,9 @@
 //! Leave      --to all, the elections first
 //! ```
 //!
+//! Asked to, it keeps `c` current by itself: a [`Survey`] compares lists, listens to what elections report and who
+//! objects, and what comes of it the elections are told.
+//!
 //! A message carries one byte more than its layer's, which says whose it is, and an election's four more.
 //!
 //! Who may lead what, and what it is worth there, each node says in a [`Profile`], which travels with its
@@ -39,9 +42,14 @@
 //! ```
 
 use alloc::vec::Vec;
-use core::fmt;
+use core::{fmt, str::FromStr};
 
 use crate::{
+    churn::{
+        estimate::{self, ChurnEstimate},
+        feedback::Report,
+        survey::{self, Survey},
+    },
     election::churn_tolerant::{self, ChurnTolerant, Feed, Member, Multicast},
     id::{Incarnation, NodeId, Peer},
     leadership::{Election, Leadership},
@@ -50,7 +58,7 @@ use crate::{
         self, Contact, ContactChange, Details, DetailsTooLong, Medley, MembershipEvent,
     },
     rng::{Seed, mix},
-    time::Time,
+    time::{Duration, Time},
     wire::{DecodeError, Reader, Sink, Wire},
 };
 
@@ -70,6 +78,21 @@ impl Group {
 impl fmt::Display for Group {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{:08x}", self.0)
+    }
+}
+
+/// The text is not the eight hexadecimal digits a [`Group`] is shown as.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
+#[error("an election's number is eight hexadecimal digits")]
+pub struct ParseGroupError;
+
+impl FromStr for Group {
+    type Err = ParseGroupError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let digits = text.len() == 8 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+        let number = digits.then(|| u32::from_str_radix(text, 16).ok()).flatten();
+        number.map(Self).ok_or(ParseGroupError)
     }
 }
 
@@ -138,6 +161,8 @@ pub enum Message {
     Membership(medley::Message),
     /// Between the nodes of one election.
     Election(Group, churn_tolerant::Message),
+    /// About `c`.
+    Churn(survey::Message),
 }
 
 /// What must survive a restart, of all layers.
@@ -165,6 +190,8 @@ pub enum Timer {
     Membership(medley::Timer),
     /// An election wants to.
     Election(Group, churn_tolerant::Timer),
+    /// It is time to see about `c`.
+    Survey,
 }
 
 /// What the application may ask of an election.
@@ -182,6 +209,11 @@ pub struct Stack {
     me: Peer,
     membership: Medley,
     elections: Vec<(Group, ChurnTolerant)>,
+    survey: Option<Survey>,
+    /// Whether it has left.
+    left: bool,
+    /// `c` and the leader of the first election, as the elections and the survey know them.
+    told: (Option<u32>, Option<NodeId>),
     durable: Durable,
     /// Our incarnation, as the elections know it.
     incarnation: Incarnation,
@@ -220,6 +252,9 @@ impl Stack {
             me,
             elections: elections.iter().map(make).collect(),
             membership: Medley::new(me, membership, seed, durable.membership, contacts),
+            survey: None,
+            left: false,
+            told: (None, None),
             durable,
             incarnation: Incarnation::default(),
             below: Outbox::new(),
@@ -232,6 +267,24 @@ impl Stack {
     pub fn with_introduction(mut self, addresses: medley::Addresses, details: Details) -> Self {
         self.membership = self.membership.with_introduction(addresses, details);
         self
+    }
+
+    /// The same, keeping `c` current by itself; answers are waited for as long as `timeout`.
+    pub fn with_survey(
+        mut self,
+        config: estimate::Config,
+        timeout: Duration,
+        seed: Seed,
+        now: Time,
+    ) -> Self {
+        let rng = seed.named("survey").rng();
+        self.survey = Some(Survey::new(self.me.id, config, timeout, rng, now));
+        self
+    }
+
+    /// What is known of `c`, if it is kept current.
+    pub fn churn(&self, now: Time) -> Option<ChurnEstimate> {
+        self.survey.as_ref().map(|survey| survey.estimate(now, self.membership.len()))
     }
 
     /// The membership.
@@ -253,7 +306,7 @@ impl Stack {
         self.membership.handle(now, Input::Start, &mut self.below)?;
         for at in 0..self.elections.len() {
             self.elections[at].1.handle(now, Input::Start, &mut self.above)?;
-            self.drain_election(at, out);
+            self.drain_election(now, at, out);
         }
         // Those listed from the start were never told of.
         let listed: Vec<NodeId> = self.membership.members().map(|member| member.id).collect();
@@ -292,8 +345,9 @@ impl Stack {
     }
 
     /// What one election did.
-    fn drain_election(&mut self, at: usize, out: &mut OutboxOf<Self>) {
+    fn drain_election(&mut self, now: Time, at: usize, out: &mut OutboxOf<Self>) {
         let group = self.elections[at].0;
+        let mut seen = Vec::new();
         while let Some(effect) = self.above.pop() {
             match effect {
                 Effect::Send { to, message } => out.send(to, Message::Election(group, message)),
@@ -306,15 +360,70 @@ impl Stack {
                     }
                     out.persist(self.durable.clone());
                 }
-                Effect::Emit(event) => out.emit(Event::Election(group, event)),
+                Effect::Emit(event) => {
+                    out.emit(Event::Election(group, event));
+                    if self.survey.is_some() {
+                        seen.push(event);
+                    }
+                }
             }
+        }
+        for event in seen {
+            self.surveyed(now, event, out);
+        }
+    }
+
+    /// What the survey has to say, and what elections have to know of it.
+    fn survey(
+        &mut self,
+        now: Time,
+        out: &mut OutboxOf<Self>,
+        act: impl FnOnce(&mut Survey, survey::Listed<'_>, &mut Vec<survey::Send>),
+    ) {
+        let Some(survey) = &mut self.survey else { return };
+        let listed: Vec<NodeId> = self.membership.members().map(|member| member.id).collect();
+        let mut said = Vec::new();
+        act(survey, &listed, &mut said);
+        for (to, message) in said {
+            match to {
+                Some(to) => out.send(to, Message::Churn(message)),
+                None => listed.iter().for_each(|&to| out.send(to, Message::Churn(message.clone()))),
+            }
+        }
+        let known = survey.estimate(now, listed.len());
+        // What is only assumed is for the configuration to say.
+        let c = (known.method != estimate::Method::Assumed).then_some(known.c);
+        if let Some(c) = c.filter(|_| c != self.told.0) {
+            self.told.0 = Some(c);
+            let c = u16::try_from(c).unwrap_or(u16::MAX);
+            (0..self.elections.len()).for_each(|at| self.feed(now, at, Feed::Churn(c), out));
+        }
+    }
+
+    /// Elections tell the survey what they saw.
+    fn surveyed(&mut self, now: Time, event: churn_tolerant::Event, out: &mut OutboxOf<Self>) {
+        let others = self.membership.len();
+        match event {
+            churn_tolerant::Event::Decided { leader, missing, answers } => {
+                let report = Report { missing, responses: answers };
+                self.survey(now, out, |survey, _, said| {
+                    survey.on_election(now, leader, report, others, said);
+                });
+            }
+            churn_tolerant::Event::Objected { churn, .. } => {
+                let before = churn.saturating_sub(1);
+                self.survey(now, out, |survey, _, said| {
+                    survey.on_objection(now, before, others, said);
+                });
+            }
+            _ => {}
         }
     }
 
     fn feed(&mut self, now: Time, at: usize, feed: Feed, out: &mut OutboxOf<Self>) {
         let told = self.elections[at].1.handle(now, Input::Feed(feed), &mut self.above);
         debug_assert_eq!(told, Ok(()), "a feed is never refused");
-        self.drain_election(at, out);
+        self.drain_election(now, at, out);
     }
 
     fn feed_ourselves(&mut self, now: Time, out: &mut OutboxOf<Self>) {
@@ -410,14 +519,23 @@ impl Machine for Stack {
                 let at = self.position(*group)?;
                 let input = Input::Message { from, via, message };
                 self.elections[at].1.handle(now, input, &mut self.above)?;
-                self.drain_election(at, out);
+                self.drain_election(now, at, out);
+            }
+            Input::Message { from, message: Message::Churn(message), .. } => {
+                if self.survey.is_none() {
+                    return Err(Rejected::Unsolicited { from });
+                }
+                self.survey(now, out, |survey, listed, said| {
+                    survey.on_message(now, from.id, message, listed, said);
+                });
             }
             Input::Timeout => {
                 self.membership.handle(now, Input::Timeout, &mut self.below)?;
                 self.drain(now, out);
+                self.look_around(now, out);
                 for at in 0..self.elections.len() {
                     self.elections[at].1.handle(now, Input::Timeout, &mut self.above)?;
-                    self.drain_election(at, out);
+                    self.drain_election(now, at, out);
                 }
             }
             Input::Feed(change) => {
@@ -431,12 +549,13 @@ impl Machine for Stack {
             Input::Command(Command { group, command }) => {
                 let at = self.position(group)?;
                 self.elections[at].1.handle(now, Input::Command(command), &mut self.above)?;
-                self.drain_election(at, out);
+                self.drain_election(now, at, out);
             }
             Input::Leave => {
+                self.left = true;
                 for at in 0..self.elections.len() {
                     self.elections[at].1.handle(now, Input::Leave, &mut self.above)?;
-                    self.drain_election(at, out);
+                    self.drain_election(now, at, out);
                 }
                 self.membership.handle(now, Input::Leave, &mut self.below)?;
             }
@@ -450,11 +569,32 @@ impl Machine for Stack {
         let above = self.elections.iter().filter_map(|(group, election)| {
             election.deadline().map(|(at, timer)| (at, Timer::Election(*group, timer)))
         });
-        below.into_iter().chain(above).min_by_key(|(at, _)| *at)
+        let survey = self.survey.as_ref().map(|survey| (survey.deadline(), Timer::Survey));
+        below
+            .into_iter()
+            .chain(above)
+            .chain(survey.filter(|_| !self.left))
+            .min_by_key(|(at, _)| *at)
     }
 }
 
 impl Stack {
+    /// Lets the survey do what is due.
+    fn look_around(&mut self, now: Time, out: &mut OutboxOf<Self>) {
+        if self.left || self.survey.as_ref().is_none_or(|survey| survey.deadline() > now) {
+            return;
+        }
+        let leader = self.leadership().leader;
+        let changed = core::mem::replace(&mut self.told.1, leader) != leader;
+        let leads = leader == Some(self.me.id);
+        self.survey(now, out, |survey, listed, said| {
+            if changed {
+                survey.on_leader_changed();
+            }
+            survey.on_timeout(now, leads, listed, said);
+        });
+    }
+
     fn position(&self, group: Group) -> Result<usize, Rejected> {
         let at = self.elections.iter().position(|(name, _)| *name == group);
         at.ok_or(Rejected::NoSuchElection { group: group.0 })
@@ -483,16 +623,21 @@ impl Wire for Message {
                 sink.u32(group.0);
                 message.encode(sink);
             }
+            Self::Churn(message) => {
+                sink.u8(2);
+                message.encode(sink);
+            }
         }
     }
 
     fn decode(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        Ok(match reader.kind("layer", 2)? {
+        Ok(match reader.kind("layer", 3)? {
             0 => Self::Membership(medley::Message::decode(reader)?),
-            _ => {
+            1 => {
                 let group = Group(reader.u32("election")?);
                 Self::Election(group, churn_tolerant::Message::decode(reader)?)
             }
+            _ => Self::Churn(survey::Message::decode(reader)?),
         })
     }
 }
@@ -607,6 +752,12 @@ mod tests {
                 let seed = Seed::new(me);
                 Stack::new(peer(me), membership, &groups, seed, None, contacts.collect())
                     .with_introduction(medley::Addresses::default(), says[me as usize].clone())
+                    .with_survey(
+                        estimate::Config::of(40).unwrap(),
+                        Duration::from_secs(1),
+                        seed,
+                        Time::ZERO,
+                    )
             })
             .collect();
         let mut now = Time::ZERO;
@@ -648,6 +799,10 @@ mod tests {
             assert_eq!(leader(node, gateway), Some(Some(0)));
             let expected = (node.me.id.get() != 3).then_some(Some(1));
             assert_eq!(leader(node, backup), expected, "not the observer");
+            let known = node.churn(now).unwrap();
+            assert_eq!((known.c, known.method), (0, estimate::Method::Sample), "lists are alike");
+            let c = node.election(gateway).unwrap().churn();
+            assert_eq!(c, 0, "and the elections know");
         }
     }
 

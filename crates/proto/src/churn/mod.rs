@@ -12,13 +12,15 @@
 //! | [`window`] | Equation 7.1: the average that both are smoothed by |
 //! | [`tail`] | what a count proves about the whole |
 //! | [`estimate`] | all of these together, as an agent keeps them |
+//! | [`survey`] | the conversation that keeps them current |
 //!
 //! Like a [`mechanism`](crate::mechanism), an estimator knows nothing of messages or sending: it takes
-//! facts and `now`, and returns decisions. `C-n` is an erratum of the chapter.
+//! facts and `now`, and returns decisions. Only the survey knows what to send to whom. `C-n` is an erratum of the chapter.
 
 pub mod estimate;
 pub mod feedback;
 pub mod sample_size;
+pub mod survey;
 pub mod tail;
 pub mod window;
 pub mod zscore;

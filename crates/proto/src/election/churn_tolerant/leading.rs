@@ -194,7 +194,7 @@ impl ChurnTolerant {
         self.timers.clear(Timer::HandOver);
         self.objections = 0;
         if self.config.hardened() {
-            self.churn = self.config.churn.max(claim.churn);
+            self.churn = self.bound.max(claim.churn);
             if self.vouched != Some(claim.epoch) {
                 self.vouched = Some(claim.epoch);
                 self.persist(out);

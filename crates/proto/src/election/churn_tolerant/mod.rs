@@ -197,6 +197,15 @@ pub enum Event {
         /// Answers that would have been safe.
         needed: usize,
     },
+    /// An election of ours is decided; what its answers say about `c` (F1). Base and Optimistic only.
+    Decided {
+        /// Who will lead.
+        leader: NodeId,
+        /// How many answers named another.
+        missing: u32,
+        /// How many there were.
+        answers: u32,
+    },
     /// We lead, and a better node says it was missed: `c` was too small (RP4).
     Objected {
         /// The better node.
@@ -284,7 +293,9 @@ pub struct ChurnTolerant {
     dead: Vec<Life>,
     /// While we lead.
     tenure: Option<Tenure>,
-    /// `c`: as configured or as LEADER told it, whichever is larger.
+    /// `c` as configured, or as the membership told it last.
+    bound: u16,
+    /// `c`: that or as LEADER told it, whichever is larger.
     churn: u16,
     /// Terms up to this one began before we were a member, as far as we know (RP6).
     abstains: u64,
@@ -310,6 +321,7 @@ impl ChurnTolerant {
             round: None,
             dead: Vec::new(),
             tenure: None,
+            bound: config.churn,
             churn: config.churn,
             abstains: 0,
             objections: 0,
@@ -482,6 +494,10 @@ impl ChurnTolerant {
             Feed::Left(peer) => {
                 let incarnation = Incarnation::new(u32::MAX);
                 self.on_gone(now, Life { peer, incarnation }, out);
+            }
+            Feed::Churn(churn) => {
+                self.bound = churn.min(config::MAX_TOLERATED);
+                self.churn = self.bound;
             }
             Feed::Group(mut group) => {
                 group.sort_unstable();

@@ -321,6 +321,14 @@ impl ChurnTolerant {
             if answers < safe {
                 out.emit(Event::Narrow { answers, needed: safe });
             }
+            if self.config.health == Health::Ignore && self.config.hardened() {
+                let other = |answer: &&Answer| {
+                    answer.candidates.first().is_none_or(|named| named.peer.id != best.peer.id)
+                };
+                let missing = round.answers.iter().filter(other).count() as u32;
+                let (leader, answers) = (best.peer.id, answers as u32);
+                out.emit(Event::Decided { leader, missing, answers });
+            }
             round.phase = Phase::Awaiting { tries: 0 };
         }
         let told = round.notified.is_some_and(|(last, _)| last.peer.id == best.peer.id);

@@ -34,6 +34,8 @@ pub enum Feed {
     },
     /// A member has said goodbye.
     Left(Peer),
+    /// This is `c` now. Counts from the next election on.
+    Churn(u16),
     /// Everybody there is, whether listed or not. Only [`Multicast::Oracle`](super::Multicast::Oracle)
     /// asks.
     Group(Vec<NodeId>),

@@ -187,7 +187,7 @@ impl Directory {
         if known.is_some_and(|known| known.life() >= introduction.life()) {
             return false;
         }
-        let said = |one: &Introduction| (one.addresses, one.details.clone());
+        let said = |one: &Introduction| (one.subject, one.addresses, one.details.clone());
         let news = known.map(said) != Some(said(introduction));
         self.others.insert(id, introduction.clone());
         news

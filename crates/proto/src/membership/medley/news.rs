@@ -57,6 +57,11 @@ pub(super) struct Case {
 
 /// Rules R8 to R11.
 impl Medley {
+    /// Who accuses a suspect, and when it will be removed unless it contradicts.
+    pub fn accusation_of(&self, id: NodeId) -> Option<(Accusers, Time)> {
+        self.cases.iter().find(|case| case.id == id).map(|case| (case.accusers, case.until))
+    }
+
     /// R10, and what follows from it.
     pub(super) fn learn(&mut self, now: Time, update: &Update, out: &mut OutboxOf<Self>) {
         let id = update.subject.id;

@@ -448,7 +448,8 @@ fn a_lone_node_leads_and_says_on_how_little_that_rests() {
     let mut world = World::new(config, 1, &[vec![]]);
     world.pass(ms(2_000));
     assert!(world.agreed(0));
-    assert_eq!(world.events, [Event::Narrow { answers: 1, needed: 5 }]);
+    let decided = Event::Decided { leader: id(0), missing: 0, answers: 1 };
+    assert_eq!(world.events, [Event::Narrow { answers: 1, needed: 5 }, decided]);
 }
 
 #[test]
