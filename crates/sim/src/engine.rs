@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 
 use bellwether_proto::{
     Boot, Duration, Effect, EffectOf, Input, InputOf, Machine, NodeId, Outbox, OutboxOf, Peer,
-    Rejected, Seed, Time, wire,
+    Rejected, Rng, Seed, Time, wire,
 };
 
 use crate::{
@@ -39,6 +39,8 @@ pub struct Sim<M: Machine, O = ()> {
     arrivals: Vec<Arrival>,
     seed: Seed,
     build: Builder<M>,
+    /// Empty unless some messages are lost more often than others.
+    muffle: Option<Muffle<M>>,
     hash: TraceHash,
     counters: Counters,
     rejected: BTreeMap<&'static str, u64>,
@@ -47,6 +49,9 @@ pub struct Sim<M: Machine, O = ()> {
 
 /// Makes the machine of one life of one node, from what its last life persisted.
 pub type Builder<M> = Box<dyn FnMut(Peer, Seed, Option<<M as Machine>::Durable>) -> M>;
+
+/// Says of a message from a node to one other whether it is lost before anybody hears it, for what it is.
+pub type Muffle<M> = Box<dyn FnMut(u32, &<M as Machine>::Message) -> bool>;
 
 /// What a node is doing.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -134,6 +139,9 @@ pub trait Observer<M: Machine> {
     /// `node` asked for `effect`.
     fn effect(&mut self, _now: Time, _node: NodeId, _effect: &EffectOf<M>) {}
 
+    /// `node` has sent `message`, to one node or to whoever there is, and this became of it.
+    fn sent(&mut self, _node: NodeId, _to: Option<NodeId>, _message: &M::Message, _way: &Travel) {}
+
     /// `node` has handled an input and its effects have been carried out.
     fn handled(&mut self, _now: Time, _node: NodeId, _machine: &M) {}
 
@@ -175,6 +183,11 @@ impl<M: Machine, A: Observer<M>, B: Observer<M>> Observer<M> for (A, B) {
     fn effect(&mut self, now: Time, node: NodeId, effect: &EffectOf<M>) {
         self.0.effect(now, node, effect);
         self.1.effect(now, node, effect);
+    }
+
+    fn sent(&mut self, node: NodeId, to: Option<NodeId>, message: &M::Message, way: &Travel) {
+        self.0.sent(node, to, message, way);
+        self.1.sent(node, to, message, way);
     }
 
     fn handled(&mut self, now: Time, node: NodeId, machine: &M) {
@@ -219,11 +232,42 @@ impl<M: Machine, O: Observer<M>> Sim<M, O> {
             arrivals: Vec::new(),
             seed: seed.named("node"),
             build,
+            muffle: None,
             hash: TraceHash::new(),
             counters: Counters::default(),
             rejected: BTreeMap::new(),
             observer,
         }
+    }
+
+    /// Loses some messages for what they are, besides what the network does.
+    pub fn with_muffle(mut self, muffle: Option<Muffle<M>>) -> Self {
+        self.muffle = muffle;
+        self
+    }
+
+    /// Back to the beginning, with nobody there, and another seed. What was learnt of the network stays: paths
+    /// are dear, and the same in every run on one placement.
+    pub fn renew(&mut self, seed: Seed, network: Rng) {
+        self.now = Time::ZERO;
+        self.queue = Queue::new();
+        self.network.renew(network);
+        for node in &mut self.nodes {
+            *node = Node { machine: None, wake: Time::NEVER, boot: 0, status: Status::Absent };
+        }
+        self.disks.fill(None);
+        self.clocks.clear();
+        self.frozen.clear();
+        self.parcels.clear();
+        self.seed = seed.named("node");
+        self.hash = TraceHash::new();
+        self.counters = Counters::default();
+        self.rejected.clear();
+    }
+
+    /// Whether nothing will happen any more unless from outside.
+    pub fn is_quiet(&self) -> bool {
+        self.queue.is_empty()
     }
 
     /// The present instant.
@@ -405,6 +449,14 @@ impl<M: Machine, O: Observer<M>> Sim<M, O> {
         }
     }
 
+    /// Asks a node for something. Does nothing if it is not up, and a frozen one never hears of it.
+    pub fn command(&mut self, node: u32, command: M::Command) {
+        if matches!(self.status(node), Status::Up | Status::Choked) {
+            self.hash.fold_value(&format!("{command:?}"));
+            self.input(node, Tag::Command, Input::Command(command));
+        }
+    }
+
     /// Changes the rate of a node's clock from now on.
     pub fn drift(&mut self, node: u32, ppm: i32) {
         if self.clocks.is_empty() {
@@ -527,23 +579,25 @@ impl<M: Machine, O: Observer<M>> Sim<M, O> {
         match effect {
             Effect::Send { to, message } => {
                 self.hash.fold(to.get());
+                let muffled = self.muffle.as_mut().is_some_and(|muffle| muffle(index, &message));
                 let travel = match u32::try_from(to.get()) {
-                    Ok(to) if (to as usize) < self.nodes.len() => {
+                    Ok(to) if (to as usize) < self.nodes.len() && !muffled => {
                         self.network.unicast(index, to, &mut self.arrivals)
                     }
+                    _ if muffled => Travel { transmissions: 1, lost: 1, unreachable: 0 },
                     _ => Travel { unreachable: 1, ..Travel::default() },
                 };
-                self.dispatch(index, message, travel);
+                self.dispatch(index, Some(to), message, travel);
             }
             Effect::Broadcast(message) => {
                 self.hash.fold(Tag::Broadcast as u64);
                 let travel = self.network.broadcast(index, &mut self.arrivals);
-                self.dispatch(index, message, travel);
+                self.dispatch(index, None, message, travel);
             }
             Effect::Multicast(message) => {
                 self.hash.fold(Tag::Multicast as u64);
                 let travel = self.network.multicast(index, &mut self.arrivals);
-                self.dispatch(index, message, travel);
+                self.dispatch(index, None, message, travel);
             }
             Effect::Persist(state) => self.disks[index as usize] = Some(state),
             Effect::Emit(_) => {}
@@ -552,7 +606,8 @@ impl<M: Machine, O: Observer<M>> Sim<M, O> {
 
     /// Puts the copies of a message on their way.
     #[inline]
-    fn dispatch(&mut self, from: u32, message: M::Message, travel: Travel) {
+    fn dispatch(&mut self, from: u32, to: Option<NodeId>, message: M::Message, travel: Travel) {
+        self.observer.sent(node_id(from), to, &message, &travel);
         let bytes = wire::datagram_len(&message) as u64;
         self.hash.fold_value(&message);
         self.counters.messages += 1;
@@ -655,6 +710,11 @@ impl<T> Parcels<T> {
         (self.slots.len() - 1) as u32
     }
 
+    fn clear(&mut self) {
+        self.slots.clear();
+        self.free.clear();
+    }
+
     #[inline]
     fn sender(&self, index: u32) -> Peer {
         self.slots[index as usize].sender
@@ -697,6 +757,7 @@ enum Tag {
     Multicast,
     Feed,
     Choke,
+    Command,
 }
 
 #[inline]

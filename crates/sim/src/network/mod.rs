@@ -132,6 +132,19 @@ impl Network {
         network
     }
 
+    /// For another run on the same placement: everybody is taken to be up, and is until it says otherwise.
+    pub fn renew(&mut self, rng: Rng) {
+        self.rng = rng;
+        if !self.nothing_cut() {
+            self.heal();
+        }
+        self.set_trouble(Trouble::default());
+        if self.up.contains(&false) {
+            self.up.fill(true);
+            self.routes.clear();
+        }
+    }
+
     /// Where the nodes are.
     pub fn placed(&self) -> &Placed {
         &self.placed

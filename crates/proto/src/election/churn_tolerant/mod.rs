@@ -123,7 +123,7 @@
 //! }
 //! ```
 
-use alloc::vec::Vec;
+use alloc::{sync::Arc, vec::Vec};
 
 pub use self::{
     config::{
@@ -282,7 +282,7 @@ pub struct ChurnTolerant {
     started: Time,
     view: View,
     /// As the host told it; empty unless somebody needs it.
-    group: Vec<NodeId>,
+    group: Arc<[NodeId]>,
     /// The election of highest priority heard of: larger counter, then larger minter.
     known: Option<Epoch>,
     /// The token last accepted. Outlives the record, so that no answer ever goes back.
@@ -314,7 +314,7 @@ impl ChurnTolerant {
             role: Role::Idle { started: false },
             started: Time::ZERO,
             view: View::new(me),
-            group: Vec::new(),
+            group: Arc::from([]),
             known: durable.and_then(|durable| durable.known),
             vouched: durable.and_then(|durable| durable.vouched),
             record: None,
@@ -326,6 +326,16 @@ impl ChurnTolerant {
             abstains: 0,
             objections: 0,
         }
+    }
+
+    /// Begins with this list, ourselves on it, and in this group: what as many feeds would say, shared by all
+    /// nodes that know the same. Both ascend; a list that lacks us is not taken.
+    pub fn knowing(mut self, list: Arc<Vec<Member>>, group: Arc<[NodeId]>) -> Self {
+        let taken = self.view.replace(list);
+        debug_assert!(taken, "the list of somebody else");
+        debug_assert!(group.is_sorted(), "a group out of order");
+        self.group = group;
+        self
     }
 
     /// What it was built with.
@@ -346,6 +356,11 @@ impl ChurnTolerant {
     /// Whether we are asking around.
     pub const fn initiates(&self) -> bool {
         self.round.is_some()
+    }
+
+    /// The election we ask around for, and which attempt at it this is, from 0.
+    pub fn attempt(&self) -> Option<(Epoch, u32)> {
+        self.round.as_ref().map(Round::attempt)
     }
 
     /// The leader we believe in, if it is not known to be gone.
@@ -502,7 +517,7 @@ impl ChurnTolerant {
             Feed::Group(mut group) => {
                 group.sort_unstable();
                 group.dedup();
-                self.group = group;
+                self.group = group.into();
             }
         }
     }

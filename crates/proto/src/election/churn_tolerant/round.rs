@@ -74,6 +74,10 @@ impl Round {
         }
     }
 
+    pub(super) const fn attempt(&self) -> (Epoch, u32) {
+        (self.election, self.attempt)
+    }
+
     /// Whether this one is to tell everybody that it leads.
     pub(super) fn awaits(&self, id: NodeId) -> bool {
         self.notified.is_some_and(|(best, _)| best.peer.id == id)

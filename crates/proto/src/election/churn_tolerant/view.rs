@@ -1,6 +1,6 @@
 //! The membership as an election sees it, and what a responder makes of it.
 
-use alloc::vec::Vec;
+use alloc::{sync::Arc, vec::Vec};
 use core::cmp::Reverse;
 
 use super::{
@@ -92,6 +92,11 @@ impl Criterion {
         Key { attribute: Reverse(attribute), hash, id }
     }
 
+    /// Whether the first of two nodes is the better one, their attributes being equal.
+    pub fn prefers(self, one: NodeId, other: NodeId) -> bool {
+        self.key(&Candidate::worthless(one)) < self.key(&Candidate::worthless(other))
+    }
+
     /// Whether `challenger` is so much better that it should lead in place of `incumbent`.
     pub(super) fn displaces(
         self,
@@ -121,15 +126,26 @@ pub(super) enum Change {
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) struct View {
     me: NodeId,
-    /// By identity.
-    members: Vec<Member>,
+    /// By identity. Shared until it changes: a host of many nodes may begin them all with one list.
+    members: Arc<Vec<Member>>,
     /// Those last removed, oldest first (DC1).
     fallen: Vec<Life>,
 }
 
 impl View {
     pub(super) fn new(me: Peer) -> Self {
-        Self { me: me.id, members: Vec::from([Member::new(me)]), fallen: Vec::new() }
+        let members = Arc::new(Vec::from([Member::new(me)]));
+        Self { me: me.id, members, fallen: Vec::new() }
+    }
+
+    /// Instead of what was known. It must ascend by identity; `false`, and nothing changes, unless it names us.
+    pub(super) fn replace(&mut self, members: Arc<Vec<Member>>) -> bool {
+        debug_assert!(members.is_sorted_by_key(|one| one.peer.id), "a list out of order");
+        let fits = members.binary_search_by_key(&self.me, |one| one.peer.id).is_ok();
+        if fits {
+            self.members = members;
+        }
+        fits
     }
 
     pub(super) fn len(&self) -> usize {
@@ -183,7 +199,7 @@ impl View {
     pub(super) fn put(&mut self, member: Member) -> Change {
         match self.find(member.peer.id) {
             Ok(at) => {
-                let old = &mut self.members[at];
+                let old = &mut Arc::make_mut(&mut self.members)[at];
                 if old.peer.id == self.me {
                     *old = Member { peer: old.peer, ..member };
                     return Change::Known;
@@ -197,7 +213,7 @@ impl View {
             }
             Err(at) => {
                 self.fallen.retain(|fallen| fallen.peer.id != member.peer.id);
-                self.members.insert(at, member);
+                Arc::make_mut(&mut self.members).insert(at, member);
                 Change::New
             }
         }
@@ -205,7 +221,7 @@ impl View {
 
     pub(super) fn suspected(&mut self, id: NodeId, unhealthiness: u32) {
         if let Ok(at) = self.find(id) {
-            self.members[at].unhealthiness = unhealthiness;
+            Arc::make_mut(&mut self.members)[at].unhealthiness = unhealthiness;
         }
     }
 
@@ -218,7 +234,7 @@ impl View {
             if self.members[at].peer.boot > life.peer.boot {
                 return false;
             }
-            self.members.remove(at);
+            Arc::make_mut(&mut self.members).remove(at);
         }
         self.fallen.retain(|fallen| fallen.peer.id != life.peer.id);
         if self.fallen.len() >= MAX_DEAD {
@@ -257,8 +273,14 @@ impl View {
         let spared = |member: &&Member| !excluded.iter().any(|(_, key)| key.id == member.peer.id);
         let mut candidates: Vec<Candidate> =
             listed().filter(stands).filter(spared).map(Member::candidate).collect();
-        candidates.sort_unstable_by_key(|candidate| criterion.key(candidate));
-        candidates.truncate(usize::from(most_candidates));
+        let key = |candidate: &Candidate| criterion.key(candidate);
+        let most = usize::from(most_candidates);
+        if most < candidates.len() {
+            // Few of many: not worth sorting all.
+            candidates.select_nth_unstable_by_key(most, key);
+            candidates.truncate(most);
+        }
+        candidates.sort_unstable_by_key(key);
         (candidates, excluded.into_iter().map(|(times, key)| (key.id, times)).collect())
     }
 
