@@ -40,7 +40,7 @@ pub struct Sim<M: Machine, O = ()> {
     seed: Seed,
     build: Builder<M>,
     /// Empty unless some messages are lost more often than others.
-    muffle: Option<Muffle<M>>,
+    muffle: Option<Muffle<M::Message>>,
     hash: TraceHash,
     counters: Counters,
     rejected: BTreeMap<&'static str, u64>,
@@ -51,7 +51,7 @@ pub struct Sim<M: Machine, O = ()> {
 pub type Builder<M> = Box<dyn FnMut(Peer, Seed, Option<<M as Machine>::Durable>) -> M>;
 
 /// Says of a message from a node to one other whether it is lost before anybody hears it, for what it is.
-pub type Muffle<M> = Box<dyn FnMut(u32, &<M as Machine>::Message) -> bool>;
+pub type Muffle<T> = Box<dyn FnMut(u32, &T) -> bool>;
 
 /// What a node is doing.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -241,7 +241,7 @@ impl<M: Machine, O: Observer<M>> Sim<M, O> {
     }
 
     /// Loses some messages for what they are, besides what the network does.
-    pub fn with_muffle(mut self, muffle: Option<Muffle<M>>) -> Self {
+    pub fn with_muffle(mut self, muffle: Option<Muffle<M::Message>>) -> Self {
         self.muffle = muffle;
         self
     }

@@ -36,9 +36,10 @@
 //! | [`engine`] | the event loop: the host of the machines |
 //! | [`network`] | how messages travel |
 //! | [`schedule`] | faults, carried out |
-//! | [`watch`], [`agreement`], [`announcing`], [`detection`], [`lists`], [`invariant`], [`metric`] | what is watched and measured |
+//! | [`watch`], [`agreement`], [`announcing`], [`electing`], [`detection`], [`lists`], [`invariant`], [`metric`] | what is watched and measured |
 //! | [`conformance`] | the suite every election passes |
 //! | [`membership_trace`] | recorded lists of members, to be played to elections |
+//! | [`rolls`], [`polls`] | lists at one instant, and elections on them by the thousand |
 //! | [`inconsistency`] | how far recorded lists disagree: the true `c` |
 //! | [`queue`], [`trace`], [`log`] | the event queue, the trace hash, the event log |
 
@@ -49,6 +50,7 @@ pub mod announcing;
 mod clock;
 pub mod conformance;
 pub mod detection;
+pub mod electing;
 pub mod engine;
 pub mod inconsistency;
 pub mod invariant;
@@ -57,7 +59,10 @@ pub mod log;
 pub mod membership_trace;
 pub mod metric;
 pub mod network;
+pub mod polls;
 pub mod queue;
+
+pub mod rolls;
 pub mod run;
 pub mod scenario;
 pub mod schedule;

@@ -114,6 +114,28 @@ impl MembershipTrace {
         self.looks.len()
     }
 
+    /// What changed at one look: node, subject, 0 or 1 + suspicions; ascending.
+    pub(crate) fn look(&self, look: usize) -> &[(u32, u32, u32)] {
+        &self.looks[look]
+    }
+
+    /// The first look at which a live node no longer lists somebody who has stopped, and that node: the smallest if
+    /// there are several.
+    pub fn first_detection(&self) -> Option<(usize, NodeId)> {
+        let mut stopped = std::collections::BTreeSet::new();
+        for (look, changes) in self.looks.iter().enumerate() {
+            let downs = || changes.iter().filter(|&&(.., value)| value == 0);
+            stopped.extend(downs().filter(|one| one.0 == one.1).map(|one| one.0));
+            let detects = |one: &&(u32, u32, u32)| {
+                stopped.contains(&one.1) && !stopped.contains(&one.0)
+            };
+            if let Some(&(node, ..)) = downs().find(detects) {
+                return Some((look, NodeId::new(u64::from(node))));
+            }
+        }
+        None
+    }
+
     /// Every change in the order of time, then of nodes, then of subjects: what a machine is to be fed.
     pub fn feeds(&self) -> impl Iterator<Item = Feed> + '_ {
         let mut listed = BTreeMap::new();
@@ -250,7 +272,10 @@ fn look(
 #[derive(Clone, Debug)]
 pub struct Recorder {
     trace: MembershipTrace,
-    listed: BTreeMap<(u32, u32), u32>,
+    /// By node, then by subject.
+    listed: Vec<Vec<(u32, u32)>>,
+    /// Kept for its memory.
+    now: Vec<(u32, u32)>,
 }
 
 impl Recorder {
@@ -259,37 +284,52 @@ impl Recorder {
         let interval = interval.max(Duration::from_micros(1));
         let origin = (digest.get(), seed);
         let trace = MembershipTrace { nodes, interval, origin, looks: Vec::new() };
-        Self { trace, listed: BTreeMap::new() }
+        Self { trace, listed: vec![Vec::new(); nodes as usize], now: Vec::new() }
     }
 
     /// Takes the next look at all nodes.
     pub fn look<M: Machine + Lister, O: Observer<M>>(&mut self, sim: &Sim<M, O>) {
-        let mut now = BTreeMap::new();
-        for node in 0..sim.len() {
+        let mut changes = Vec::new();
+        for (node, before) in (0..sim.len()).zip(&mut self.listed) {
+            let now = &mut self.now;
+            now.clear();
             if let Some(machine) = sim.machine(node) {
-                now.insert((node, node), 1);
+                now.push((node, 1));
                 machine.listed(&mut |id, suspicions| {
-                    now.insert((node, id.get() as u32), suspicions.saturating_add(1));
+                    now.push((id.get() as u32, suspicions.saturating_add(1)));
                 });
+                now.sort_unstable();
+            }
+            if before != now {
+                compare(node, before, now, &mut changes);
+                std::mem::swap(before, now);
             }
         }
-        let mut changes = Vec::new();
-        for &pair in self.listed.keys().filter(|&pair| !now.contains_key(pair)) {
-            changes.push((pair.0, pair.1, 0));
-        }
-        for (&pair, &value) in
-            now.iter().filter(|&(pair, value)| self.listed.get(pair) != Some(value))
-        {
-            changes.push((pair.0, pair.1, value));
-        }
-        changes.sort_unstable();
         self.trace.looks.push(changes);
-        self.listed = now;
     }
 
     /// What was seen.
     pub fn finish(self) -> MembershipTrace {
         self.trace
+    }
+}
+
+/// Notes what is different in two lists of `node`, which ascend.
+fn compare(
+    node: u32,
+    before: &[(u32, u32)],
+    now: &[(u32, u32)],
+    changes: &mut Vec<(u32, u32, u32)>,
+) {
+    let (mut before, mut now) = (before.iter().peekable(), now.iter().peekable());
+    loop {
+        let next = [before.peek(), now.peek()].into_iter().flatten().map(|entry| entry.0).min();
+        let Some(subject) = next else { return };
+        let old = before.next_if(|entry| entry.0 == subject).map_or(0, |entry| entry.1);
+        let new = now.next_if(|entry| entry.0 == subject).map_or(0, |entry| entry.1);
+        if old != new {
+            changes.push((node, subject, new));
+        }
     }
 }
 

@@ -73,6 +73,32 @@ pub enum Metric {
     MeanHops,
     /// Share of messages that went this many hops or fewer, of those that had a way to go.
     WithinHops(Hops),
+    /// From the call for an election to the last live node that took on the leader all live nodes name in the end.
+    CompletionTime,
+    /// Share of elections that ended with live nodes naming no leader, several or a dead one.
+    Undecided,
+    /// Share of elections that ended so or, where health is no criterion, with another than the live node of lowest key.
+    WrongLeader,
+    /// Live nodes with a lower key than the leader all name.
+    HashRank,
+    /// Live nodes that are suspected more often, over all lists, than the leader all name; all others if it never was.
+    UnhealthyRank,
+    /// Nodes that told everybody they lead.
+    AnnouncedLeaders,
+    /// How often a live node changed its mind about who leads, its first leader included, on average.
+    ChangesPerNode,
+    /// Attempts of initiators to get answers enough, the first included.
+    Attempts,
+    /// Questions of initiators.
+    Queries,
+    /// Questions, answers, notices to leaders and objections.
+    Unicasts,
+    /// How often somebody told everybody that it leads.
+    Multicasts,
+    /// Bytes of an election's messages by the sizes of the digest, end to end.
+    ModelBytes,
+    /// The same for every hop.
+    ModelHopBytes,
     /// Pings answered.
     Acked,
     /// Pings unanswered when they were checked.
@@ -178,6 +204,19 @@ impl Metric {
             Self::ProductCost => "product_cost",
             Self::MeanHops => "mean_hops",
             Self::WithinHops(hops) => WITHIN[hops.0 - 1],
+            Self::CompletionTime => "completion_time",
+            Self::Undecided => "undecided",
+            Self::WrongLeader => "wrong_leader",
+            Self::HashRank => "hash_rank",
+            Self::UnhealthyRank => "unhealthy_rank",
+            Self::AnnouncedLeaders => "announced_leaders",
+            Self::ChangesPerNode => "changes_per_node",
+            Self::Attempts => "attempts",
+            Self::Queries => "queries",
+            Self::Unicasts => "unicasts",
+            Self::Multicasts => "multicasts",
+            Self::ModelBytes => "model_bytes",
+            Self::ModelHopBytes => "model_hop_bytes",
             Self::Acked => "acked",
             Self::Missed => "missed",
             Self::Violations => "violations",
@@ -197,6 +236,7 @@ impl Metric {
     pub const fn unit(self) -> Unit {
         match self {
             Self::LeadershipDelay
+            | Self::CompletionTime
             | Self::ElectionTime
             | Self::InconsistentTime
             | Self::RecoveryTime
@@ -212,10 +252,12 @@ impl Metric {
             | Self::TLast => Unit::Seconds,
             Self::Agreement
             | Self::LeaderlessAtEnd
+            | Self::Undecided
+            | Self::WrongLeader
             | Self::Incomplete
             | Self::Unlisted
             | Self::WithinHops(_) => Unit::Ratio,
-            Self::Bytes | Self::HopBytes => Unit::Bytes,
+            Self::Bytes | Self::HopBytes | Self::ModelBytes | Self::ModelHopBytes => Unit::Bytes,
             Self::Elections
             | Self::LeaderChanges
             | Self::LeadersAtOnce
@@ -229,6 +271,14 @@ impl Metric {
             | Self::Rounds
             | Self::AvgRounds
             | Self::FirstRoundMsgs
+            | Self::HashRank
+            | Self::UnhealthyRank
+            | Self::AnnouncedLeaders
+            | Self::ChangesPerNode
+            | Self::Attempts
+            | Self::Queries
+            | Self::Unicasts
+            | Self::Multicasts
             | Self::Acked
             | Self::Missed
             | Self::Violations

@@ -4,13 +4,16 @@ use std::{cell::RefCell, rc::Rc};
 
 use bellwether_proto::{
     Boot, Duration, Election, Machine, NodeId, Peer, Seed, Time,
-    election::announce::{
-        Announce, Criterion,
-        baseline::{Al, Sup, SupAl},
-        several::Several,
+    election::{
+        announce::{
+            Announce, Criterion,
+            baseline::{Al, Sup, SupAl},
+            several::Several,
+        },
+        churn_tolerant,
     },
     membership::{
-        medley::{self, Contact, ContactChange, Medley},
+        medley::{self, Body, Contact, ContactChange, Medley},
         ping::{self, Ping},
     },
     stack::{self, Group, Stack},
@@ -21,15 +24,21 @@ use serde_json::{Map, Value, json};
 use crate::{
     announcing::{Announcement, Announcing},
     detection::{Detected, Detecting},
-    engine::{Builder, Counters, Observer, Sim},
+    electing::{Electing, Electorate},
+    engine::{Builder, Counters, Muffle, Observer, Sim},
     invariant::Violation,
     lists::{Lists, Promise},
     log::Log,
     membership_trace::{MembershipTrace, Recorder},
     metric::{Hops, Metric, Summary},
     network::{Disconnected, Network, Placed, place},
-    scenario::{AnnounceSettings, Protocol, Scenario},
-    schedule::{self, Favourite, Survey},
+    polls::{self, Poll, Polls},
+    rolls::{Reel, Rolls},
+    scenario::{
+        AnnounceSettings, Initiator, Lists as ListSource, Loss, Missing, Protocol, Scenario,
+        SharedTrace, Trials,
+    },
+    schedule::{self, Favourite, Survey, Word},
     trace::TraceHash,
     watch::Watch,
 };
@@ -108,14 +117,17 @@ pub fn run_logged(scenario: &Scenario, seed: u64, log: Log<'_>) -> Result<Outcom
             let make = move |me, seed, durable: Option<stack::Durable>, contacts| {
                 Stack::new(me, membership, &[(Group::default(), election)], seed, durable, contacts)
             };
-            run_stack(scenario, seed, log, members(scenario, seed, make)?)
+            run_stack(scenario, seed, log, election, members(scenario, seed, make)?)
+        }
+        Protocol::OnLists { lists, election } => {
+            run_on_lists(scenario, seed, log, lists, *election)
         }
         Protocol::Ping(settings) => {
             let nodes = u64::from(scenario.capacity());
             let config = ping::Config::new(settings.period, settings.timeout, nodes)
                 .expect("a scenario that was read holds a valid configuration");
             let build = Box::new(move |me: Peer, seed, _| Ping::new(me.id, config, seed));
-            let sim = simulate(scenario, seed, build, Box::new(|_| Vec::new()), ((), log))?;
+            let sim = simulate(scenario, seed, build, ((), log))?;
             let machines = || (0..sim.len()).filter_map(|node| sim.machine(node));
             let acked: u64 = machines().map(|ping| u64::from(ping.acked())).sum();
             let missed: u64 = machines().map(|ping| u64::from(ping.missed())).sum();
@@ -133,8 +145,7 @@ fn run_election<M: Election<Message: Announcement>>(
 ) -> Result<Outcome, Disconnected> {
     let watch = Watch::new(scenario.capacity(), scenario.until);
     let announcing = Announcing::new(scenario.capacity(), scenario.until);
-    let mut sim =
-        simulate(scenario, seed, build, Box::new(|_| Vec::new()), ((watch, announcing), log))?;
+    let mut sim = simulate(scenario, seed, build, ((watch, announcing), log))?;
     let end = sim.now();
     sim.observer_mut().0.0.finish(end);
     let (watch, announcing) = &sim.observer().0;
@@ -182,24 +193,164 @@ fn agreed(watch: &Watch, end: Time) -> [(Metric, Option<f64>); 10] {
     ]
 }
 
-/// An election on a membership. Nobody announces itself again and again: agreement is all there is to measure.
+/// An election on a membership. Nobody announces itself again and again: besides agreement there is what elections
+/// on lists are measured by.
 fn run_stack(
     scenario: &Scenario,
     seed: u64,
     log: Log<'_>,
+    election: churn_tolerant::Config,
     members: Members<Stack>,
 ) -> Result<Outcome, Disconnected> {
     let Members { world, build, survey } = members;
     let watch = Watch::new(scenario.capacity(), scenario.until);
-    let mut sim = play(scenario, seed, world, build, survey, (watch, log))?;
+    let electing = Electing::new(scenario.capacity(), election);
+    let acknowledges = |message: &stack::Message| match message {
+        stack::Message::Membership(message) => acknowledges(message),
+        stack::Message::Election(_) => false,
+    };
+    let observer = ((watch, electing), log);
+    let mut sim = Sim::new(world, scenario.capacity(), Seed::new(seed), build, observer)
+        .with_muffle(muffle(scenario, seed, acknowledges));
+    let word = Word { survey, elect: Some(churn_tolerant::Command::Elect) };
+    schedule::play(&mut sim, scenario, Seed::new(seed), word)?;
+    let mut unhealthiness = vec![0; sim.len() as usize];
+    for machine in (0..sim.len()).filter_map(|node| sim.machine(node)) {
+        for member in machine.membership().members() {
+            unhealthiness[member.id.get() as usize] += u64::from(member.suspicions);
+        }
+    }
+    Ok(agreed_outcome(sim, seed, &unhealthiness))
+}
+
+/// What an election came to that was watched for agreement too.
+fn agreed_outcome<M: Electorate>(
+    mut sim: Sim<M, ((Watch, Electing), Log<'_>)>,
+    seed: u64,
+    unhealthiness: &[u64],
+) -> Outcome {
     let end = sim.now();
-    sim.observer_mut().0.finish(end);
-    let watch = &sim.observer().0;
-    Ok(Outcome {
+    sim.observer_mut().0.0.finish(end);
+    let (watch, electing) = &sim.observer().0;
+    let values = agreed(watch, end).into_iter().chain(electing.values(unhealthiness));
+    Outcome {
         violations: watch.violations().to_vec(),
         sometimes: watch.sometimes(),
         disagreements: watch.agreement().disagreements().to_vec(),
-        ..outcome(&sim, seed, agreed(watch, end))
+        ..outcome(&sim, seed, values)
+    }
+}
+
+/// An election on lists that no membership keeps up.
+fn run_on_lists(
+    scenario: &Scenario,
+    seed: u64,
+    log: Log<'_>,
+    lists: &ListSource,
+    election: churn_tolerant::Config,
+) -> Result<Outcome, Disconnected> {
+    let nodes = scenario.capacity();
+    let root = Seed::new(seed);
+    let (rolls, trace) = match lists {
+        ListSource::Recorded { membership, trials } => {
+            return run_trials(scenario, seed, *membership, trials, election);
+        }
+        ListSource::Missing(missing) => {
+            let mut rolls = Rolls::complete(nodes);
+            let mut rng = root.named("lists").rng();
+            missing.iter().for_each(|&Missing { node, from }| rolls.miss(node, from, &mut rng));
+            (rolls, None)
+        }
+        ListSource::Trace { trace: SharedTrace(trace), from } => {
+            let mut rolls = Rolls::empty(nodes);
+            let look = (from.as_micros() / trace.interval().as_micros()) as usize;
+            Reel::new(trace).seek(look + 1, &mut rolls);
+            (rolls, Some((trace, look)))
+        }
+    };
+    // The field on which the lists were recorded, if the scenario describes the same.
+    let field = trace.map_or(root, |(trace, _)| Seed::new(trace.origin().1));
+    let network = Network::new(
+        &scenario.network,
+        place(&scenario.network.placement, nodes, &mut field.named("placement").rng())?,
+        nodes,
+        root.named("network").rng(),
+    );
+    let rolls = Rc::new(RefCell::new(rolls));
+    let watch = Watch::new(nodes, scenario.until);
+    let observer = ((watch, Electing::new(nodes, election)), log);
+    let build = polls::builder(Rc::clone(&rolls), election);
+    let mut sim = Sim::new(network, nodes, root, build, observer);
+    let word = Word { elect: Some(churn_tolerant::Command::Elect), ..Word::none() };
+    let absent: Vec<u32> = {
+        let rolls = rolls.borrow();
+        let running: Vec<u32> = rolls.running().collect();
+        (0..nodes).filter(|node| running.binary_search(node).is_err()).collect()
+    };
+    let mut seen = trace.map_or(0, |(_, look)| look + 1);
+    schedule::play_looking(&mut sim, scenario, root, word, polls::REFRESH, |sim| {
+        let Some((trace, look)) = trace else { return };
+        if sim.now() == Time::ZERO {
+            absent.iter().for_each(|&node| sim.crash(node));
+        }
+        let now = sim.now().since(Time::ZERO);
+        while seen < trace.looks() && trace.interval() * (seen - look) as u64 <= now {
+            polls::tell(sim, trace.look(seen));
+            seen += 1;
+        }
+    })?;
+    let unhealthiness = rolls.borrow().unhealthiness().to_vec();
+    Ok(agreed_outcome(sim, seed, &unhealthiness))
+}
+
+/// Elections on the lists of a membership that has been recorded: the values are their means.
+fn run_trials(
+    scenario: &Scenario,
+    seed: u64,
+    membership: medley::Config,
+    trials: &Trials,
+    election: churn_tolerant::Config,
+) -> Result<Outcome, Disconnected> {
+    let trace = record(scenario, seed, membership, trials.every)?;
+    let root = Seed::new(seed).named("trials");
+    let mut polls = Polls::on_trace(world(scenario, Seed::new(seed))?.0, &trace, election);
+    let mut draws = root.rng();
+    let first = trials.from.as_micros().div_ceil(trace.interval().as_micros()) as usize;
+    let mut held: Vec<(usize, Option<u32>)> = match trials.initiator {
+        Initiator::Random => {
+            let span = trace.looks().saturating_sub(first).max(1) as u64;
+            let draw = |_| (first + draws.below(span) as usize, None);
+            (0..trials.count).map(draw).collect()
+        }
+        Initiator::Detector => {
+            let found = trace.first_detection();
+            let found = found.map(|(look, node)| (look, Some(node.get() as u32)));
+            found.into_iter().cycle().take(trials.count as usize).collect()
+        }
+    };
+    held.sort_unstable();
+    let mut hash = TraceHash::new();
+    let mut sums: Vec<(Metric, f64, u32)> = Vec::new();
+    for (index, (look, initiator)) in (0..).zip(held) {
+        let seed = root.indexed(index).rng().next();
+        let poll = Poll { look, initiator, limit: trials.limit, seed };
+        let (values, trace) = polls.hold(&poll);
+        hash.fold(trace.get());
+        sums.resize(values.len(), (Metric::Events, 0.0, 0));
+        for ((metric, value), sum) in values.into_iter().zip(&mut sums) {
+            sum.0 = metric;
+            sum.1 += value.unwrap_or(0.0);
+            sum.2 += u32::from(value.is_some());
+        }
+    }
+    let mean = |(metric, sum, count)| (metric, (count > 0).then(|| sum / f64::from(count)));
+    Ok(Outcome {
+        seed,
+        trace: hash,
+        values: sums.into_iter().map(mean).collect(),
+        violations: Vec::new(),
+        sometimes: Vec::new(),
+        disagreements: Vec::new(),
     })
 }
 
@@ -287,14 +438,53 @@ pub fn record_membership(
     seed: u64,
     interval: Duration,
 ) -> Result<Option<MembershipTrace>, Disconnected> {
-    let Protocol::Medley(config) = scenario.protocol else { return Ok(None) };
+    match scenario.protocol {
+        Protocol::Medley(config)
+        | Protocol::OnLists { lists: ListSource::Recorded { membership: config, .. }, .. } => {
+            record(scenario, seed, config, interval).map(Some)
+        }
+        _ => Ok(None),
+    }
+}
+
+fn record(
+    scenario: &Scenario,
+    seed: u64,
+    config: medley::Config,
+    interval: Duration,
+) -> Result<MembershipTrace, Disconnected> {
     let Members { world, build, survey } = members(scenario, seed, medley(config))?;
     let interval = interval.max(Duration::from_micros(1));
     let mut recorder = Recorder::new(scenario.capacity(), interval, scenario.digest(), seed);
+    let muffle = muffle(scenario, seed, acknowledges);
     let seed = Seed::new(seed);
-    let mut sim = Sim::new(world, scenario.capacity(), seed, build, ());
-    schedule::play_looking(&mut sim, scenario, seed, survey, interval, |sim| recorder.look(sim))?;
-    Ok(Some(recorder.finish()))
+    let mut sim = Sim::new(world, scenario.capacity(), seed, build, ()).with_muffle(muffle);
+    let word = Word { survey, elect: None };
+    schedule::play_looking(&mut sim, scenario, seed, word, interval, |sim| recorder.look(sim))?;
+    Ok(recorder.finish())
+}
+
+/// What loses acknowledgements, where the scenario says so.
+fn muffle<T>(
+    scenario: &Scenario,
+    seed: u64,
+    acknowledges: impl Fn(&T) -> bool + 'static,
+) -> Option<Muffle<T>> {
+    let Loss::BiasedAcks { rate, nodes } = scenario.network.loss else { return None };
+    let mut rng = Seed::new(seed).named("biased acks").rng();
+    Some(Box::new(move |from, message| {
+        if from >= nodes || !acknowledges(message) {
+            return false;
+        }
+        let wanted = (rate * (1.0 + f64::from(nodes - from) / 2.0)).min(1.0);
+        // The network tosses its own coin for the first hop as well.
+        rng.chance(if rate < 1.0 { 1.0 - (1.0 - wanted) / (1.0 - rate) } else { 1.0 })
+    }))
+}
+
+/// Whether a message of a membership is the answer to a ping, direct or through a helper.
+fn acknowledges(message: &medley::Message) -> bool {
+    matches!(message.body, Body::Ack { .. } | Body::IndirectAck { .. })
 }
 
 fn run_membership(
@@ -306,7 +496,11 @@ fn run_membership(
     let Members { world, build, survey } = members(scenario, seed, medley(config))?;
     let lists = Lists::new(scenario.capacity(), Promise::new(scenario, &config));
     let watching = (Detecting::default(), lists);
-    let mut sim = play(scenario, seed, world, build, survey, (watching, log))?;
+    let muffle = muffle(scenario, seed, acknowledges);
+    let observer = (watching, log);
+    let mut sim = Sim::new(world, scenario.capacity(), Seed::new(seed), build, observer)
+        .with_muffle(muffle);
+    schedule::play(&mut sim, scenario, Seed::new(seed), Word { survey, elect: None })?;
     let end = sim.now();
     sim.observer_mut().0.1.finish(end);
     let (Detecting(detection), lists) = &sim.observer().0;
@@ -360,34 +554,36 @@ fn simulate<M: Machine, O: Observer<M> + Favourite>(
     scenario: &Scenario,
     seed: u64,
     build: Builder<M>,
-    survey: Survey<M>,
-    observer: O,
-) -> Result<Sim<M, O>, Disconnected> {
-    let (network, _) = world(scenario, Seed::new(seed))?;
-    play(scenario, seed, network, build, survey, observer)
-}
-
-/// Lets a world run to the end of its scenario.
-fn play<M: Machine, O: Observer<M> + Favourite>(
-    scenario: &Scenario,
-    seed: u64,
-    network: Network,
-    build: Builder<M>,
-    survey: Survey<M>,
     observer: O,
 ) -> Result<Sim<M, O>, Disconnected> {
     let seed = Seed::new(seed);
-    let mut sim = Sim::new(network, scenario.capacity(), seed, build, observer);
-    schedule::play(&mut sim, scenario, seed, survey)?;
+    let (network, nodes) = world(scenario, seed)?;
+    let mut sim = Sim::new(network, nodes, seed, build, observer);
+    schedule::play(&mut sim, scenario, seed, Word::none())?;
     Ok(sim)
 }
 
-/// What every protocol is measured by, besides its `own` metrics.
+/// What a run came to by its metrics: its `own` and what every protocol is measured by.
 fn outcome<M: Machine, O: Observer<M>>(
     sim: &Sim<M, O>,
     seed: u64,
     own: impl IntoIterator<Item = (Metric, Option<f64>)>,
 ) -> Outcome {
+    Outcome {
+        seed,
+        trace: sim.trace_hash(),
+        values: counted(sim, own),
+        violations: Vec::new(),
+        sometimes: Vec::new(),
+        disagreements: Vec::new(),
+    }
+}
+
+/// What every protocol is measured by, behind its `own` metrics.
+pub(crate) fn counted<M: Machine, O: Observer<M>>(
+    sim: &Sim<M, O>,
+    own: impl IntoIterator<Item = (Metric, Option<f64>)>,
+) -> Vec<(Metric, Option<f64>)> {
     let Counters {
         events,
         messages,
@@ -412,14 +608,7 @@ fn outcome<M: Machine, O: Observer<M>>(
         (Metric::Events, events),
     ];
     let counted = counted.into_iter().map(|(metric, count)| (metric, Some(count as f64)));
-    Outcome {
-        seed,
-        trace: sim.trace_hash(),
-        values: own.into_iter().chain(counted).collect(),
-        violations: Vec::new(),
-        sometimes: Vec::new(),
-        disagreements: Vec::new(),
-    }
+    own.into_iter().chain(counted).collect()
 }
 
 /// What many runs of one scenario came to, in the order of their seeds.

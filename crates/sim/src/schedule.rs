@@ -31,6 +31,21 @@ impl<A: Favourite, B> Favourite for (A, B) {
 /// Says, when nodes have moved, what each of them is to be told about it.
 pub type Survey<M> = Box<dyn FnMut(&Placed) -> Vec<(u32, <M as Machine>::Feed)>>;
 
+/// What the nodes of a simulation are told from outside when something happens to them.
+pub struct Word<M: Machine> {
+    /// When some have moved.
+    pub survey: Survey<M>,
+    /// When they are to elect; `None` where nobody can be asked to.
+    pub elect: Option<M::Command>,
+}
+
+impl<M: Machine> Word<M> {
+    /// Nothing.
+    pub fn none() -> Self {
+        Self { survey: Box::new(|_| Vec::new()), elect: None }
+    }
+}
+
 /// Runs a simulation of `scenario` from its start to its end, with everything that goes wrong.
 ///
 /// # Errors
@@ -40,9 +55,9 @@ pub fn play<M: Machine, O: Observer<M> + Favourite>(
     sim: &mut Sim<M, O>,
     scenario: &Scenario,
     seed: Seed,
-    survey: Survey<M>,
+    word: Word<M>,
 ) -> Result<(), Disconnected> {
-    play_looking(sim, scenario, seed, survey, scenario.duration, |_| ())
+    play_looking(sim, scenario, seed, word, scenario.duration, |_| ())
 }
 
 /// The same, and `look` is called at time zero and `every` so often: before anything happens at that instant, but for
@@ -55,9 +70,9 @@ pub fn play_looking<M: Machine, O: Observer<M> + Favourite>(
     sim: &mut Sim<M, O>,
     scenario: &Scenario,
     seed: Seed,
-    mut survey: Survey<M>,
+    mut word: Word<M>,
     every: Duration,
-    mut look: impl FnMut(&Sim<M, O>),
+    mut look: impl FnMut(&mut Sim<M, O>),
 ) -> Result<(), Disconnected> {
     let mut schedule = Schedule::new(scenario, seed);
     let end = Time::ZERO + scenario.duration;
@@ -75,7 +90,7 @@ pub fn play_looking<M: Machine, O: Observer<M> + Favourite>(
             return Ok(());
         }
         let Some(((at, _), step)) = schedule.steps.pop_first() else { return Ok(()) };
-        schedule.carry_out(sim, at, step, &mut survey)?;
+        schedule.carry_out(sim, at, step, &mut word)?;
     }
 }
 
@@ -157,7 +172,7 @@ impl<'a> Schedule<'a> {
         sim: &mut Sim<M, O>,
         now: Time,
         step: Step,
-        survey: &mut Survey<M>,
+        word: &mut Word<M>,
     ) -> Result<(), Disconnected> {
         match step {
             Step::Start(nodes) => sim.start_all(&nodes, State::Lost),
@@ -171,7 +186,7 @@ impl<'a> Schedule<'a> {
             Step::Begin(index) => {
                 let fault = &self.scenario.faults[index];
                 self.repeat(now, index, fault);
-                self.begin(sim, now, index, survey)?;
+                self.begin(sim, now, index, word)?;
             }
         }
         Ok(())
@@ -190,11 +205,18 @@ impl<'a> Schedule<'a> {
         sim: &mut Sim<M, O>,
         now: Time,
         index: usize,
-        survey: &mut Survey<M>,
+        word: &mut Word<M>,
     ) -> Result<(), Disconnected> {
         match &self.scenario.faults[index].kind {
             FaultKind::Crash(who) => self.live(sim, who)?.into_iter().for_each(|n| sim.crash(n)),
             FaultKind::Leave(who) => self.live(sim, who)?.into_iter().for_each(|n| sim.leave(n)),
+            FaultKind::Elect(who) => {
+                for node in self.live(sim, who)? {
+                    if let Some(elect) = word.elect.clone() {
+                        sim.command(node, elect);
+                    }
+                }
+            }
             FaultKind::Recover { who, state } => {
                 sim.start_all(&self.choose(sim, who, all(sim, Status::Down))?, *state);
             }
@@ -231,7 +253,7 @@ impl<'a> Schedule<'a> {
                 )?;
                 let news = match distances {
                     Distances::Stale => Vec::new(),
-                    Distances::Fresh => survey(&placed),
+                    Distances::Fresh => (word.survey)(&placed),
                 };
                 sim.change_network(|network| network.rearrange(placed));
                 news.into_iter().for_each(|(node, feed)| sim.feed(node, feed));

@@ -97,7 +97,10 @@ impl Network {
     pub fn new(network: &scenario::Network, placed: Placed, nodes: u32, rng: Rng) -> Self {
         let loss = match &network.loss {
             Loss::None => LossTable::None,
-            Loss::Independent { rate } => LossTable::Independent(*rate),
+            // Which messages acknowledge is not for the network to know.
+            Loss::Independent { rate } | Loss::BiasedAcks { rate, .. } => {
+                LossTable::Independent(*rate)
+            }
             Loss::Correlated { rate } => LossTable::Correlated(*rate),
             Loss::PerNode { rate, nodes: exceptions } => {
                 let mut passing = vec![(1.0, 1.0); nodes as usize];

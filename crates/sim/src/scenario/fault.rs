@@ -23,6 +23,8 @@ pub(super) struct Setting<'a, 'b> {
     pub(super) duration: Duration,
     pub(super) network: &'b Network,
     pub(super) election: bool,
+    /// Whether the nodes can be asked to elect.
+    pub(super) asked: bool,
     /// Whether the nodes make use of distances.
     pub(super) measuring: bool,
     pub(super) nodes: &'b mut Nodes<'a>,
@@ -84,8 +86,18 @@ pub(super) fn fault<'a>(mut section: Section<'a>, setting: &mut Setting<'a, '_>)
 }
 
 fn kind<'a, 'b>(section: &mut Section<'a>, setting: &mut Setting<'a, 'b>) -> Result<FaultKind> {
-    let kinds: [Kind<'a, 'b>; 15] = [
+    let kinds: [Kind<'a, 'b>; 16] = [
         ("crash", |section, setting| Ok(FaultKind::Crash(lost(section, setting)?))),
+        ("elect", |section, setting| {
+            if !setting.asked {
+                let field = section.require("kind", "\"crash\"")?;
+                let error = field.error("asks nobody: these nodes elect without being asked, or not at all");
+                return Err(error.with_allowed(
+                    "an [election] of kind churn-tolerant, without elections of the membership's own",
+                ));
+            }
+            Ok(FaultKind::Elect(who(section, setting)?))
+        }),
         ("recover", |section, setting| {
             let state = section
                 .require("state", "\"kept\" or \"lost\"")?

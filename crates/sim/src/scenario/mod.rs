@@ -19,7 +19,9 @@ use bellwether_proto::{
     membership::medley,
 };
 
-use crate::trace::TraceHash;
+use std::{fmt, sync::Arc};
+
+use crate::{membership_trace::MembershipTrace, trace::TraceHash};
 
 pub use self::error::{Place, ScenarioError};
 #[cfg(test)]
@@ -80,6 +82,7 @@ impl Scenario {
                     Duration::ZERO
                 }
                 FaultKind::Crash(_)
+                | FaultKind::Elect(_)
                 | FaultKind::Recover { .. }
                 | FaultKind::Leave(_)
                 | FaultKind::Join { .. }
@@ -140,6 +143,81 @@ pub enum Protocol {
         /// The election.
         election: churn_tolerant::Config,
     },
+    /// `[election] kind = "churn-tolerant"` on lists that no membership keeps up during the election.
+    OnLists {
+        /// Where the lists come from.
+        lists: Lists,
+        /// The election.
+        election: churn_tolerant::Config,
+    },
+}
+
+/// Lists of members to elect on.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Lists {
+    /// `[membership] kind = "medley"` with `elections`: a run of the membership alone, with all faults, is recorded;
+    /// then elections are tried on its lists.
+    Recorded {
+        /// The membership.
+        membership: medley::Config,
+        /// The elections.
+        trials: Trials,
+    },
+    /// `[membership] kind = "trace"`: lists recorded before.
+    Trace {
+        /// The lists.
+        trace: SharedTrace,
+        /// The run begins with the lists as of then.
+        from: Duration,
+    },
+    /// `[membership] kind = "lists"`: complete but for these, which stay so.
+    Missing(Vec<Missing>),
+}
+
+/// Elections on the lists of one recorded run.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Trials {
+    /// How many. The values of a run are their means.
+    pub count: u32,
+    /// The recording is left alone before this.
+    pub from: Duration,
+    /// Each election is over after this.
+    pub limit: Duration,
+    /// How often lists are recorded.
+    pub every: Duration,
+    /// Who elects, and when.
+    pub initiator: Initiator,
+}
+
+/// Who elects on recorded lists, and when.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum Initiator {
+    /// Anybody, at any time.
+    #[default]
+    Random,
+    /// The first node to find out that somebody has crashed, just then.
+    Detector,
+}
+
+/// A node that is missing from some lists.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Missing {
+    /// The node.
+    pub node: u32,
+    /// From how many other lists, drawn anew for every seed.
+    pub from: u32,
+}
+
+/// A trace that scenarios share. Shown, and so digested, as its origin, its size and its bytes' digest.
+#[derive(Clone, PartialEq)]
+pub struct SharedTrace(pub Arc<MembershipTrace>);
+
+impl fmt::Debug for SharedTrace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut digest = TraceHash::new();
+        digest.fold_value(&self.0.to_bytes());
+        write!(f, "Trace({:?}, {} nodes, {digest})", self.0.origin(), self.0.nodes())
+    }
 }
 
 /// The settings of [`announce`].
@@ -286,6 +364,15 @@ pub enum Loss {
         /// Probability of loss.
         rate: f64,
     },
+    /// A coin for each hop and receiver, and a heavier one for the acknowledgements that the first nodes of a
+    /// membership send: those of node `i` are lost on their first hop with `rate * (1 + (nodes - i) / 2)`. Low
+    /// numbers become unhealthy, as in the thesis.
+    BiasedAcks {
+        /// Probability of loss of all else.
+        rate: f64,
+        /// How many nodes are biased.
+        nodes: u32,
+    },
     /// A coin for each hop, weighted by who sends and who receives.
     PerNode {
         /// Probability of loss between nodes not listed.
@@ -378,6 +465,8 @@ pub enum Lack {
 pub enum FaultKind {
     /// Live nodes stop at once, silently.
     Crash(Who),
+    /// Live nodes are asked to elect, whether or not there is a leader.
+    Elect(Who),
     /// Crashed nodes start again, in a new life.
     Recover {
         /// Which of the crashed.

@@ -1,5 +1,7 @@
 //! Reading what the nodes run: `[membership]` or `[election]`.
 
+use std::{collections::BTreeMap, sync::Arc};
+
 use bellwether_proto::{
     Duration,
     election::{
@@ -14,56 +16,179 @@ use bellwether_proto::{
     membership::medley::{self, Attention, Carriers, Form, Phase, Piggyback, Selection, Strategy},
 };
 
+use crate::membership_trace::MembershipTrace;
+
 use super::{
-    AnnounceSettings, PingConfig, Protocol, ScenarioError,
+    AnnounceSettings, Initiator, Lists, Missing, PingConfig, Protocol, ScenarioError, SharedTrace,
+    Trials,
+    read::Nodes,
     section::{Field, Reader, Result, Section},
 };
 
-pub(super) fn protocol(root: &mut Section<'_>, mut nodes: u32) -> Result<Protocol> {
+/// What else of the scenario decides which protocols make sense.
+pub(super) struct World {
+    pub(super) nodes: u32,
+    pub(super) duration: Duration,
+    /// Whether acknowledgements of a membership are lost more often than the rest.
+    pub(super) biased: bool,
+}
+
+pub(super) fn protocol<'a>(
+    root: &mut Section<'a>,
+    world: &World,
+    nodes: &mut Nodes<'a>,
+) -> Result<Protocol> {
     let either =
         "[membership] with kind = \"medley\" or \"ping\", or [election] with kind = \"announce\"";
-    match (root.take("membership"), root.take("election")) {
+    let protocol = match (root.take("membership"), root.take("election")) {
         (Some(field), None) => {
             let mut section = field.section()?;
             let protocol = section.kind(
-                &mut nodes,
+                &mut world.nodes.clone(),
                 &[
                     ("ping", |section, nodes| ping(section, *nodes)),
                     ("medley", |section, _| medley(section)),
                 ],
             )?;
             section.end()?;
-            Ok(protocol)
+            protocol
         }
         (None, Some(field)) => {
             let mut section = field.section()?;
             let protocol = section.kind(&mut (), &elections())?;
             section.end()?;
-            Ok(protocol)
+            protocol
         }
         (Some(first), Some(second)) if is_churn_tolerant(&second)? => {
             let mut below = first.section()?;
-            let medley: Reader<'_, (), Protocol> = |section, ()| medley(section);
-            let Protocol::Medley(membership) = below.kind(&mut (), &[("medley", medley)])? else {
-                unreachable!("that is what is read here")
-            };
+            let below_kinds: [(_, Reader<'a, (&World, &mut Nodes<'a>), Below>); 3] = [
+                ("medley", recorded),
+                ("trace", |section, (world, _)| trace(section, world)),
+                ("lists", |section, (_, nodes)| missing(section, nodes)),
+            ];
+            let lists = below.kind(&mut (world, nodes), &below_kinds)?;
             below.end()?;
-            let mut above = second.section()?;
+            let mut above = second.clone().section()?;
             let election: Reader<'_, (), churn_tolerant::Config> =
                 |section, ()| churn_tolerant(section);
             let election = above.kind(&mut (), &[(CHURN_TOLERANT, election)])?;
             above.end()?;
-            Ok(Protocol::ChurnTolerant { membership, election })
+            match lists {
+                Below::Live(membership) => Protocol::ChurnTolerant { membership, election },
+                // There is no list to wait for: elections are asked for unless a grace time says otherwise.
+                Below::Lists(lists) => match second.section()?.take("grace") {
+                    None => Protocol::OnLists { lists, election: election.with_grace(None) },
+                    Some(_) => Protocol::OnLists { lists, election },
+                },
+            }
         }
         (Some(first), Some(second)) => {
             let problem = format!("stands beside [membership] at {}", first.place());
-            Err(second.error_unquoted(problem).with_allowed(format!("one of them: {either}")))
+            return Err(
+                second.error_unquoted(problem).with_allowed(format!("one of them: {either}"))
+            );
         }
         (None, None) => {
             let error = root.field().error_unquoted("does not say what the nodes run");
-            Err(error.with_allowed(either))
+            return Err(error.with_allowed(either));
         }
+    };
+    let acknowledges = matches!(
+        protocol,
+        Protocol::Medley(_)
+            | Protocol::ChurnTolerant { .. }
+            | Protocol::OnLists { lists: Lists::Recorded { .. }, .. }
+    );
+    if world.biased && !acknowledges {
+        let error = root.field().error_unquoted("has nobody whose acknowledgements could be lost");
+        return Err(error.with_allowed(
+            "[membership] with kind = \"medley\", or network.loss of another kind than biased-acks",
+        ));
     }
+    Ok(protocol)
+}
+
+/// What an election stands on.
+enum Below {
+    Live(medley::Config),
+    Lists(Lists),
+}
+
+/// A membership, run beside the election or recorded before it.
+fn recorded<'a>(
+    section: &mut Section<'a>,
+    (world, _): &mut (&World, &mut Nodes<'a>),
+) -> Result<Below> {
+    let elections = section.take("elections");
+    let Protocol::Medley(membership) = medley(section)? else {
+        unreachable!("that is what is read here")
+    };
+    let Some(field) = elections else { return Ok(Below::Live(membership)) };
+    let mut table = field.section()?;
+    let count = table.require("count", "20")?.integer(1..=1_000_000)?;
+    let from = table.or("from", Duration::ZERO, |field| {
+        let from = field.duration()?;
+        if from >= world.duration {
+            let problem = format!("is not before the end of the run (duration = {})", world.duration);
+            return Err(field.error(problem).with_allowed(format!("less than \"{}\"", world.duration)));
+        }
+        Ok(from)
+    })?;
+    let limit = table.or("limit", Duration::from_secs(30), Field::span)?;
+    let every = table.or("every", Duration::from_secs(1), Field::span)?;
+    let initiator = table.or("initiator", Initiator::Random, |field| {
+        field.choice(&[("random", Initiator::Random), ("detector", Initiator::Detector)])
+    })?;
+    table.end()?;
+    let trials = Trials { count, from, limit, every, initiator };
+    Ok(Below::Lists(Lists::Recorded { membership, trials }))
+}
+
+/// Lists recorded before, in a file named from where the scenario is.
+fn trace(section: &mut Section<'_>, world: &World) -> Result<Below> {
+    let field = section.require("trace", "\"lists.bwmt\"")?;
+    let allowed = "a file that bellwether sim --record-membership wrote, from where the scenario is";
+    let path = field.near(field.text()?);
+    let bytes = std::fs::read(&path)
+        .map_err(|io| field.error(format!("cannot be read: {io}")).with_allowed(allowed))?;
+    let trace = MembershipTrace::from_bytes(&bytes)
+        .map_err(|error| field.error(error.to_string()).with_allowed(allowed))?;
+    if trace.nodes() != world.nodes {
+        let problem = format!("has the lists of {} nodes, not {}", trace.nodes(), world.nodes);
+        return Err(field.error(problem).with_allowed(format!("network.nodes = {}", trace.nodes())));
+    }
+    let from = section.or("from", Duration::ZERO, |field| {
+        let from = field.duration()?;
+        let length = trace.interval() * trace.looks() as u64;
+        if from >= length {
+            let error = field.error(format!("is not before the end of the trace ({length})"));
+            return Err(error.with_allowed(format!("less than \"{length}\"")));
+        }
+        Ok(from)
+    })?;
+    Ok(Below::Lists(Lists::Trace { trace: SharedTrace(Arc::new(trace)), from }))
+}
+
+/// Complete lists but for those named.
+fn missing<'a>(section: &mut Section<'a>, nodes: &mut Nodes<'a>) -> Result<Below> {
+    let Some(list) = section.take("missing") else {
+        return Ok(Below::Lists(Lists::Missing(Vec::new())));
+    };
+    let mut seen = BTreeMap::new();
+    let mut missing = Vec::new();
+    for field in list.list()? {
+        let mut table = field.clone().section()?;
+        let node = nodes.name(&table.require("node", "0")?)?;
+        let others = nodes.initial.saturating_sub(1);
+        let from = table.require("from", "25")?.integer(0..=others)?;
+        table.end()?;
+        if let Some(first) = seen.insert(node, field.clone()) {
+            let problem = format!("is about node {node}, as {} is", first.place());
+            return Err(field.error(problem).with_allowed("each node once"));
+        }
+        missing.push(Missing { node, from });
+    }
+    Ok(Below::Lists(Lists::Missing(missing)))
 }
 
 const CHURN_TOLERANT: &str = "churn-tolerant";
@@ -98,7 +223,10 @@ fn churn_tolerant(section: &mut Section<'_>) -> Result<churn_tolerant::Config> {
     let timeout = section.or("timeout", config.timeout(), Field::span)?;
     config = config.with_timeout(timeout).map_err(|error| refused(section, error))?;
     if let Some(field) = section.take("grace") {
-        config = config.with_grace(Some(field.span()?));
+        config = match field.text() {
+            Ok("never") => config.with_grace(None),
+            _ => config.with_grace(Some(field.span()?)),
+        };
     }
     if let Health::Exclude { candidates, excluded, threshold, rule } = config.health() {
         let size = |field: &Field<'_>| field.integer(1..=16).map(|size| size as u16);

@@ -10,10 +10,10 @@ use std::{
 use bellwether_proto::Duration;
 
 use super::{
-    Cluster, Delay, DelayLaw, LinkLoss, Loss, Network, NodeLoss, Per, Place, Placement, Protocol,
+    Cluster, Delay, DelayLaw, LinkLoss, Lists, Loss, Network, NodeLoss, Per, Place, Placement, Protocol,
     Routing, Scenario, ScenarioError, Until,
     fault::{self, Setting},
-    protocol::protocol,
+    protocol::{World, protocol},
     section::{Field, Reader, Result, Section},
     tree::Source,
 };
@@ -146,8 +146,13 @@ fn scenario(mut root: Section<'_>) -> Result<Scenario> {
     let initial = section.require("nodes", "20")?.integer(1..=MOST_NODES)?;
     let mut nodes = Nodes { initial, joined: 0, named: Vec::new() };
     let network = network(section, duration, &mut nodes)?;
-    let protocol = protocol(&mut root, initial)?;
-    let election = !matches!(protocol, Protocol::Ping(_) | Protocol::Medley(_));
+    let world = World { nodes: initial, duration, biased: biased(&network.loss) };
+    let protocol = protocol(&mut root, &world, &mut nodes)?;
+    // While a membership is recorded nobody leads.
+    let recorded = matches!(protocol, Protocol::OnLists { lists: Lists::Recorded { .. }, .. });
+    let election = !matches!(protocol, Protocol::Ping(_) | Protocol::Medley(_)) && !recorded;
+    let asked = election
+        && matches!(protocol, Protocol::ChurnTolerant { .. } | Protocol::OnLists { .. });
     let until = root.or("until", Until::Duration, |field| {
         let choices = [
             ("duration", Until::Duration),
@@ -161,9 +166,9 @@ fn scenario(mut root: Section<'_>) -> Result<Scenario> {
             until => Ok(until),
         }
     })?;
-    let measuring = matches!(protocol, Protocol::Medley(_));
+    let measuring = recorded || matches!(protocol, Protocol::Medley(_));
     let mut setting =
-        Setting { duration, network: &network, election, measuring, nodes: &mut nodes };
+        Setting { duration, network: &network, election, asked, measuring, nodes: &mut nodes };
     let faults = match root.take("fault") {
         Some(list) => list
             .list()?
@@ -175,6 +180,11 @@ fn scenario(mut root: Section<'_>) -> Result<Scenario> {
     root.end()?;
     nodes.judge()?;
     Ok(Scenario { name, duration, until, network, protocol, faults })
+}
+
+/// Whether acknowledgements are lost more often than the rest.
+fn biased(loss: &Loss) -> bool {
+    matches!(loss, Loss::BiasedAcks { .. })
 }
 
 fn network<'a>(
@@ -382,13 +392,18 @@ fn delay(mut section: Section<'_>) -> Result<Delay> {
 }
 
 fn loss<'a>(mut section: Section<'a>, nodes: &mut Nodes<'a>) -> Result<Loss> {
-    let kinds: [(_, Reader<'a, Nodes<'a>, _>); 5] = [
+    let kinds: [(_, Reader<'a, Nodes<'a>, _>); 6] = [
         ("none", |_, _| Ok(Loss::None)),
         ("independent", |section, _| {
             Ok(Loss::Independent { rate: section.require("rate", "0.05")?.rate()? })
         }),
         ("correlated", |section, _| {
             Ok(Loss::Correlated { rate: section.require("rate", "0.05")?.rate()? })
+        }),
+        ("biased-acks", |section, _| {
+            let rate = section.require("rate", "0.05")?.rate()?;
+            let nodes = section.or("nodes", 5, |field| field.integer(1..=MOST_NODES))?;
+            Ok(Loss::BiasedAcks { rate, nodes })
         }),
         ("per-node", |section, nodes| {
             let rate = section.or("rate", 0.0, Field::rate)?;

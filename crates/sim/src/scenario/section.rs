@@ -55,6 +55,12 @@ impl<'a> Field<'a> {
         self.source.place(self.node.origin).to_string()
     }
 
+    /// The file of this name beside the scenario's, or wherever an absolute name says.
+    pub(super) fn near(&self, name: &str) -> std::path::PathBuf {
+        let folder = std::path::Path::new(self.source.file).parent();
+        folder.map_or_else(|| name.into(), |folder| folder.join(name))
+    }
+
     fn not(&self, wanted: &str) -> ScenarioError {
         self.error(format!("is {}, not {wanted}", self.node.value.what()))
     }

@@ -319,6 +319,11 @@ impl Config {
         self.health
     }
 
+    /// What makes a node a better leader.
+    pub const fn criterion(&self) -> Criterion {
+        self.criterion
+    }
+
     /// When the would-be leader is told.
     pub const fn notify(&self) -> Notify {
         self.notify
