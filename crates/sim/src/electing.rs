@@ -5,17 +5,13 @@
 //! real bytes are counted by the engine.
 
 use bellwether_proto::{
-    Duration, Election, Epoch, Input, InputOf, NodeId, Time,
+    Duration, Election, Epoch, Input, InputOf, Leadership, NodeId, Time,
     election::churn_tolerant::{self, ChurnTolerant, Command, Form, Health, Message},
     stack::{self, Stack},
 };
 
 use crate::{
-    engine::Observer,
-    metric::Metric,
-    network::Travel,
-    scenario::State,
-    schedule::Favourite,
+    engine::Observer, metric::Metric, network::Travel, scenario::State, schedule::Favourite,
 };
 
 /// A node whose leader is found by a churn-tolerant election.
@@ -77,7 +73,9 @@ pub struct Electing {
 struct Seen {
     live: bool,
     leader: Option<NodeId>,
-    /// When it named that one.
+    /// The token under which it leads, if there are tokens.
+    token: Option<Epoch>,
+    /// When it first named that one, under that token.
     since: Time,
     changes: u32,
     attempt: Option<(Epoch, u32)>,
@@ -133,11 +131,12 @@ impl Electing {
     pub fn values(&self, unhealthiness: &[u64]) -> Vec<(Metric, Option<f64>)> {
         let criterion = self.config.criterion();
         let agreed = self.agreed();
+        let leader = self.favourite().map(|leader| NodeId::new(u64::from(leader)));
         let better =
             |leader| self.live().filter(|&(node, _)| criterion.prefers(node, leader)).count();
-        let hash_rank = agreed.map(better);
+        let hash_rank = leader.map(better);
         let ignores = self.config.health() == Health::Ignore;
-        let wrong = agreed.is_none() || (ignores && hash_rank != Some(0));
+        let wrong = hash_rank.is_none() || (ignores && hash_rank != Some(0));
         let live = self.live().count() as f64;
         let last = self.live().map(|(_, seen)| seen.since).max();
         let completion = |began: Time| {
@@ -152,7 +151,10 @@ impl Electing {
             (Metric::Undecided, flag(agreed.is_none())),
             (Metric::WrongLeader, flag(wrong)),
             (Metric::HashRank, hash_rank.map(|rank| rank as f64)),
-            (Metric::UnhealthyRank, agreed.map(|leader| self.unhealthy_rank(leader, unhealthiness))),
+            (
+                Metric::UnhealthyRank,
+                leader.map(|leader| self.unhealthy_rank(leader, unhealthiness)),
+            ),
             (Metric::AnnouncedLeaders, Some(announced as f64)),
             (Metric::ChangesPerNode, (live > 0.0).then(|| f64::from(changes) / live)),
             (Metric::Attempts, Some(f64::from(attempts))),
@@ -257,12 +259,11 @@ impl<M: Electorate> Observer<M> for Electing {
                 self.counts.attempts += 1;
             }
         }
-        let leader = machine.leadership().leader;
+        let Leadership { leader, epoch: token, .. } = machine.leadership();
         let changes = leader != seen.leader;
-        if changes {
-            seen.leader = leader;
-            seen.since = now;
-            seen.changes += 1;
+        if changes || token != seen.token {
+            (seen.leader, seen.token, seen.since) = (leader, token, now);
+            seen.changes += u32::from(changes);
         }
         if let Some(claim) = self.claim.take() {
             // Telling everybody, as opposed to telling again those that did not acknowledge, or whoever asks.
@@ -293,7 +294,8 @@ impl Favourite for Electing {
             .filter(|&leader| self.nodes.get(leader as usize).is_some_and(|seen| seen.live))
             .collect();
         named.sort_unstable();
-        let most = named.chunk_by(|a, b| a == b).max_by_key(|same| (same.len(), u32::MAX - same[0]));
+        let most =
+            named.chunk_by(|a, b| a == b).max_by_key(|same| (same.len(), u32::MAX - same[0]));
         most.map(|same| same[0])
     }
 }

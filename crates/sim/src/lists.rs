@@ -122,9 +122,9 @@ fn longest_way(delay: &Delay, placement: &Placement, nodes: u32) -> Option<Durat
 fn is_lossless(loss: &Loss) -> bool {
     match loss {
         Loss::None => true,
-        Loss::Independent { rate }
-        | Loss::Correlated { rate }
-        | Loss::BiasedAcks { rate, .. } => *rate == 0.0,
+        Loss::Independent { rate } | Loss::Correlated { rate } | Loss::BiasedAcks { rate, .. } => {
+            *rate == 0.0
+        }
         Loss::PerNode { .. } | Loss::PerLink { .. } => false,
     }
 }

@@ -126,9 +126,8 @@ impl MembershipTrace {
         for (look, changes) in self.looks.iter().enumerate() {
             let downs = || changes.iter().filter(|&&(.., value)| value == 0);
             stopped.extend(downs().filter(|one| one.0 == one.1).map(|one| one.0));
-            let detects = |one: &&(u32, u32, u32)| {
-                stopped.contains(&one.1) && !stopped.contains(&one.0)
-            };
+            let detects =
+                |one: &&(u32, u32, u32)| stopped.contains(&one.1) && !stopped.contains(&one.0);
             if let Some(&(node, ..)) = downs().find(detects) {
                 return Some((look, NodeId::new(u64::from(node))));
             }

@@ -77,11 +77,12 @@ pub enum Metric {
     CompletionTime,
     /// Share of elections that ended with live nodes naming no leader, several or a dead one.
     Undecided,
-    /// Share of elections that ended so or, where health is no criterion, with another than the live node of lowest key.
+    /// Share of elections that ended with no live node named or, where health is no criterion, with most live nodes
+    /// naming another than the one of lowest key.
     WrongLeader,
-    /// Live nodes with a lower key than the leader all name.
+    /// Live nodes with a lower key than the live leader that most name.
     HashRank,
-    /// Live nodes that are suspected more often, over all lists, than the leader all name; all others if it never was.
+    /// Live nodes that are suspected more often, over all lists, than that leader; all others if it never was.
     UnhealthyRank,
     /// Nodes that told everybody they lead.
     AnnouncedLeaders,

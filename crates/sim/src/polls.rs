@@ -33,6 +33,8 @@ pub struct Polls<'a> {
     config: Config,
     trace: Option<(&'a MembershipTrace, Reel<'a>)>,
     everybody: Vec<u32>,
+    /// When elections begin: nodes that have just started are not yet entitled to object (RP6).
+    begin: Time,
 }
 
 /// One election.
@@ -61,7 +63,8 @@ impl<'a> Polls<'a> {
             builder(Rc::clone(&rolls), config),
             Electing::new(nodes, config),
         );
-        Self { sim, rolls, config, trace: None, everybody: Vec::new() }
+        let begin = Time::ZERO + config.timeout() * SETTLED;
+        Self { sim, rolls, config, trace: None, everybody: Vec::new(), begin }
     }
 
     /// On the lists of a trace.
@@ -90,6 +93,7 @@ impl<'a> Polls<'a> {
             self.sim.change_network(|network| network.set_up(node, false));
         }
         self.sim.start_all(&self.everybody, State::Lost);
+        self.sim.advance(self.begin);
         self.tell(poll.look);
         let drawn = seed.named("initiator").rng().below(self.everybody.len() as u64) as usize;
         let initiator = poll.initiator.or_else(|| self.everybody.get(drawn).copied());
@@ -102,14 +106,14 @@ impl<'a> Polls<'a> {
     }
 
     fn run(&mut self, poll: &Poll) {
-        let end = Time::ZERO + poll.limit;
+        let end = self.begin + poll.limit;
         if let Some((trace, _)) = self.trace {
             for look in poll.look + 1..trace.looks() {
                 let seen = reread(trace.interval() * (look - poll.look) as u64);
                 if seen >= poll.limit || self.sim.is_quiet() {
                     break;
                 }
-                self.sim.advance(Time::ZERO + seen);
+                self.sim.advance(self.begin + seen);
                 let electing = self.sim.observer().is_asking();
                 if !electing && self.config.form() == Form::AsPublished {
                     break;
@@ -159,3 +163,6 @@ pub(crate) fn reread(after: Duration) -> Duration {
 
 /// How often a node looks at its list.
 pub const REFRESH: Duration = Duration::from_millis(200);
+
+/// How many timeouts nodes have been up when an election begins. Arbitrary, but twice as long as they count as new.
+const SETTLED: u64 = 6;

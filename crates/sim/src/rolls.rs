@@ -188,6 +188,9 @@ mod tests {
         rolls.set(2, 0, 0);
         assert_eq!((rolls.unhealthiness(), ids(&rolls, 2)), (&[0, 7, 0][..], vec![1, 2]));
         rolls.set(2, 2, 0);
-        assert_eq!((rolls.unhealthiness(), rolls.running().collect()), (&[0, 5, 0][..], vec![0, 1]));
+        assert_eq!(
+            (rolls.unhealthiness(), rolls.running().collect()),
+            (&[0, 5, 0][..], vec![0, 1])
+        );
     }
 }

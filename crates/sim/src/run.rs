@@ -498,8 +498,8 @@ fn run_membership(
     let watching = (Detecting::default(), lists);
     let muffle = muffle(scenario, seed, acknowledges);
     let observer = (watching, log);
-    let mut sim = Sim::new(world, scenario.capacity(), Seed::new(seed), build, observer)
-        .with_muffle(muffle);
+    let mut sim =
+        Sim::new(world, scenario.capacity(), Seed::new(seed), build, observer).with_muffle(muffle);
     schedule::play(&mut sim, scenario, Seed::new(seed), Word { survey, elect: None })?;
     let end = sim.now();
     sim.observer_mut().0.1.finish(end);

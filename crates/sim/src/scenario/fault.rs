@@ -91,7 +91,8 @@ fn kind<'a, 'b>(section: &mut Section<'a>, setting: &mut Setting<'a, 'b>) -> Res
         ("elect", |section, setting| {
             if !setting.asked {
                 let field = section.require("kind", "\"crash\"")?;
-                let error = field.error("asks nobody: these nodes elect without being asked, or not at all");
+                let error = field
+                    .error("asks nobody: these nodes elect without being asked, or not at all");
                 return Err(error.with_allowed(
                     "an [election] of kind churn-tolerant, without elections of the membership's own",
                 ));

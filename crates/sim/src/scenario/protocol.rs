@@ -29,8 +29,6 @@ use super::{
 pub(super) struct World {
     pub(super) nodes: u32,
     pub(super) duration: Duration,
-    /// Whether acknowledgements of a membership are lost more often than the rest.
-    pub(super) biased: bool,
 }
 
 pub(super) fn protocol<'a>(
@@ -40,7 +38,7 @@ pub(super) fn protocol<'a>(
 ) -> Result<Protocol> {
     let either =
         "[membership] with kind = \"medley\" or \"ping\", or [election] with kind = \"announce\"";
-    let protocol = match (root.take("membership"), root.take("election")) {
+    Ok(match (root.take("membership"), root.take("election")) {
         (Some(field), None) => {
             let mut section = field.section()?;
             let protocol = section.kind(
@@ -84,28 +82,15 @@ pub(super) fn protocol<'a>(
         }
         (Some(first), Some(second)) => {
             let problem = format!("stands beside [membership] at {}", first.place());
-            return Err(
-                second.error_unquoted(problem).with_allowed(format!("one of them: {either}"))
-            );
+            return Err(second
+                .error_unquoted(problem)
+                .with_allowed(format!("one of them: {either}")));
         }
         (None, None) => {
             let error = root.field().error_unquoted("does not say what the nodes run");
             return Err(error.with_allowed(either));
         }
-    };
-    let acknowledges = matches!(
-        protocol,
-        Protocol::Medley(_)
-            | Protocol::ChurnTolerant { .. }
-            | Protocol::OnLists { lists: Lists::Recorded { .. }, .. }
-    );
-    if world.biased && !acknowledges {
-        let error = root.field().error_unquoted("has nobody whose acknowledgements could be lost");
-        return Err(error.with_allowed(
-            "[membership] with kind = \"medley\", or network.loss of another kind than biased-acks",
-        ));
-    }
-    Ok(protocol)
+    })
 }
 
 /// What an election stands on.
@@ -129,8 +114,11 @@ fn recorded<'a>(
     let from = table.or("from", Duration::ZERO, |field| {
         let from = field.duration()?;
         if from >= world.duration {
-            let problem = format!("is not before the end of the run (duration = {})", world.duration);
-            return Err(field.error(problem).with_allowed(format!("less than \"{}\"", world.duration)));
+            let problem =
+                format!("is not before the end of the run (duration = {})", world.duration);
+            return Err(field
+                .error(problem)
+                .with_allowed(format!("less than \"{}\"", world.duration)));
         }
         Ok(from)
     })?;
@@ -147,7 +135,8 @@ fn recorded<'a>(
 /// Lists recorded before, in a file named from where the scenario is.
 fn trace(section: &mut Section<'_>, world: &World) -> Result<Below> {
     let field = section.require("trace", "\"lists.bwmt\"")?;
-    let allowed = "a file that bellwether sim --record-membership wrote, from where the scenario is";
+    let allowed =
+        "a file that bellwether sim --record-membership wrote, from where the scenario is";
     let path = field.near(field.text()?);
     let bytes = std::fs::read(&path)
         .map_err(|io| field.error(format!("cannot be read: {io}")).with_allowed(allowed))?;
@@ -155,7 +144,9 @@ fn trace(section: &mut Section<'_>, world: &World) -> Result<Below> {
         .map_err(|error| field.error(error.to_string()).with_allowed(allowed))?;
     if trace.nodes() != world.nodes {
         let problem = format!("has the lists of {} nodes, not {}", trace.nodes(), world.nodes);
-        return Err(field.error(problem).with_allowed(format!("network.nodes = {}", trace.nodes())));
+        return Err(field
+            .error(problem)
+            .with_allowed(format!("network.nodes = {}", trace.nodes())));
     }
     let from = section.or("from", Duration::ZERO, |field| {
         let from = field.duration()?;

@@ -10,8 +10,8 @@ use std::{
 use bellwether_proto::Duration;
 
 use super::{
-    Cluster, Delay, DelayLaw, LinkLoss, Lists, Loss, Network, NodeLoss, Per, Place, Placement, Protocol,
-    Routing, Scenario, ScenarioError, Until,
+    Cluster, Delay, DelayLaw, LinkLoss, Lists, Loss, Network, NodeLoss, Per, Place, Placement,
+    Protocol, Routing, Scenario, ScenarioError, Until,
     fault::{self, Setting},
     protocol::{World, protocol},
     section::{Field, Reader, Result, Section},
@@ -142,17 +142,24 @@ fn scenario(mut root: Section<'_>) -> Result<Scenario> {
     if duration > LONGEST {
         return Err(length.error("is too long").with_allowed("at most 3650 days, \"87600h\""));
     }
-    let mut section = root.require("network", "{ nodes = 20 }")?.section()?;
+    let described = root.require("network", "{ nodes = 20 }")?;
+    let mut section = described.clone().section()?;
     let initial = section.require("nodes", "20")?.integer(1..=MOST_NODES)?;
     let mut nodes = Nodes { initial, joined: 0, named: Vec::new() };
     let network = network(section, duration, &mut nodes)?;
-    let world = World { nodes: initial, duration, biased: biased(&network.loss) };
-    let protocol = protocol(&mut root, &world, &mut nodes)?;
+    let protocol = protocol(&mut root, &World { nodes: initial, duration }, &mut nodes)?;
+    if matches!(network.loss, Loss::BiasedAcks { .. }) && !acknowledges(&protocol) {
+        let loss = described.clone().section()?.take("loss");
+        let error = loss.unwrap_or(described).error("has no acknowledgements to lose");
+        return Err(
+            error.with_allowed("[membership] with kind = \"medley\", or another kind of loss")
+        );
+    }
     // While a membership is recorded nobody leads.
     let recorded = matches!(protocol, Protocol::OnLists { lists: Lists::Recorded { .. }, .. });
     let election = !matches!(protocol, Protocol::Ping(_) | Protocol::Medley(_)) && !recorded;
-    let asked = election
-        && matches!(protocol, Protocol::ChurnTolerant { .. } | Protocol::OnLists { .. });
+    let asked =
+        election && matches!(protocol, Protocol::ChurnTolerant { .. } | Protocol::OnLists { .. });
     let until = root.or("until", Until::Duration, |field| {
         let choices = [
             ("duration", Until::Duration),
@@ -182,9 +189,14 @@ fn scenario(mut root: Section<'_>) -> Result<Scenario> {
     Ok(Scenario { name, duration, until, network, protocol, faults })
 }
 
-/// Whether acknowledgements are lost more often than the rest.
-fn biased(loss: &Loss) -> bool {
-    matches!(loss, Loss::BiasedAcks { .. })
+/// Whether there is a membership that acknowledges.
+fn acknowledges(protocol: &Protocol) -> bool {
+    matches!(
+        protocol,
+        Protocol::Medley(_)
+            | Protocol::ChurnTolerant { .. }
+            | Protocol::OnLists { lists: Lists::Recorded { .. }, .. }
+    )
 }
 
 fn network<'a>(
