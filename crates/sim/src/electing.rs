@@ -7,7 +7,7 @@
 use bellwether_proto::{
     Duration, Election, Epoch, Input, InputOf, Leadership, NodeId, Time,
     election::churn_tolerant::{self, ChurnTolerant, Command, Form, Health, Message},
-    stack::{self, Stack},
+    stack::{self, Group, Stack},
 };
 
 use crate::{
@@ -15,9 +15,12 @@ use crate::{
 };
 
 /// A node whose leader is found by a churn-tolerant election.
-pub trait Electorate: Election<Message: Ballot, Command = Command> {
+pub trait Electorate: Election<Message: Ballot> {
     /// The election of it.
     fn election(&self) -> &ChurnTolerant;
+
+    /// Whether this command calls for one.
+    fn calls(command: &Self::Command) -> bool;
 }
 
 /// A message that may belong to such an election.
@@ -30,6 +33,10 @@ impl Electorate for ChurnTolerant {
     fn election(&self) -> &ChurnTolerant {
         self
     }
+
+    fn calls(command: &Command) -> bool {
+        *command == Command::Elect
+    }
 }
 
 impl Ballot for Message {
@@ -40,15 +47,19 @@ impl Ballot for Message {
 
 impl Electorate for Stack {
     fn election(&self) -> &ChurnTolerant {
-        self.election()
+        self.election(Group::default()).expect("simulated nodes take part in this one")
+    }
+
+    fn calls(command: &stack::Command) -> bool {
+        command.command == Command::Elect
     }
 }
 
 impl Ballot for stack::Message {
     fn ballot(&self) -> Option<&Message> {
         match self {
-            Self::Election(message) => Some(message),
-            Self::Membership(_) => None,
+            Self::Election(_, message) => Some(message),
+            Self::Membership(_) | Self::Churn(_) => None,
         }
     }
 }
@@ -219,7 +230,7 @@ impl<M: Electorate> Observer<M> for Electing {
     #[inline]
     fn input(&mut self, now: Time, _node: NodeId, input: &InputOf<'_, M>) {
         self.timeout = matches!(input, Input::Timeout);
-        if matches!(input, Input::Command(Command::Elect)) {
+        if matches!(input, Input::Command(command) if M::calls(command)) {
             self.begin(now);
         }
     }

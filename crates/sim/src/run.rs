@@ -207,12 +207,13 @@ fn run_stack(
     let electing = Electing::new(scenario.capacity(), election);
     let acknowledges = |message: &stack::Message| match message {
         stack::Message::Membership(message) => acknowledges(message),
-        stack::Message::Election(_) => false,
+        stack::Message::Election(..) | stack::Message::Churn(_) => false,
     };
     let observer = ((watch, electing), log);
     let mut sim = Sim::new(world, scenario.capacity(), Seed::new(seed), build, observer)
         .with_muffle(muffle(scenario, seed, acknowledges));
-    let word = Word { survey, elect: Some(churn_tolerant::Command::Elect) };
+    let elect = stack::Command { group: Group::default(), command: churn_tolerant::Command::Elect };
+    let word = Word { survey, elect: Some(elect) };
     schedule::play(&mut sim, scenario, Seed::new(seed), word)?;
     let mut unhealthiness = vec![0; sim.len() as usize];
     for machine in (0..sim.len()).filter_map(|node| sim.machine(node)) {
