@@ -6,6 +6,8 @@
 
 pub use self::{
     handle::{Handle, Inbox, Refused, Request, Requested, Stopped},
+    key::{Fingerprint, Key, KeyError, KeyLineError, KeyRing, KeyTextError, Stage},
+    seal::{CHUNK_EXTRA, Content, Drop, OpenStream, Opened, Sealer},
     status::{
         Agreement, Counters, ElectionStatus, Event, EventKind, Identity, LeaderStatus, MemberState,
         MemberStatus, Reach, Role, Status, Verdict,
@@ -13,4 +15,6 @@ pub use self::{
 };
 
 mod handle;
+mod key;
+mod seal;
 mod status;

@@ -1,0 +1,1024 @@
+//! What is on the wire: every datagram authenticated, encrypted, and believed once.
+//!
+//! # Packet
+//!
+//! | bytes | field |
+//! |---|---|
+//! | 1 | `0xB` and the version, now 1, four bits each |
+//! | 1 | kind, two bits; six bits of a hash of the cluster's name |
+//! | 1 | the first byte of the key's fingerprint |
+//! | 8 | sender: node id |
+//! | 1…10 | sender: boot number, varint |
+//! | 1…10 | number: grows with every packet of that life, varint |
+//! | … | body, encrypted |
+//! | 16 | tag |
+//!
+//! All before the body is authenticated with it. So are, in a packet to one node, the identity **and boot number
+//! of its receiver**, which both ends know and which therefore do not travel. That is the whole of the replay
+//! protection across restarts (ADR 7): nobody seals a packet for a life before that life has spoken, so whatever
+//! opens was sealed after we started, and the window refuses what has been opened since.
+//!
+//! | kind | sealed for | opens |
+//! |---|---|---|
+//! | message | one life of one node | always |
+//! | group | everybody | if this life of its sender has proved itself by a message or a welcome |
+//! | hello | everybody | may be a recording: is answered by a welcome no larger, and changes nothing |
+//! | welcome | one life of one node | always; repeats the number of the hello it answers, and says if there was a later life |
+//!
+//! A packet's key is derived from the cluster key, the cluster's name, the sender's identity and boot number and
+//! the purpose; the number is the nonce. Numbers never repeat within a life and lives never repeat, so neither
+//! does a nonce under a key; a life that has used up its numbers can seal no more.
+//!
+//! Cheapest check first: length, version, cluster, key, then whether the claimed sender and number have been heard.
+//! Only then is there any arithmetic on the body, and nothing is remembered of a sender before its packet proved
+//! genuine.
+
+use std::{collections::BTreeMap, ops::Range};
+
+use bellwether_proto::{
+    Boot, Duration, NodeId, Peer, Time,
+    mechanism::replay::ReplayWindow,
+    wire::{DecodeError, MAX_DATAGRAM, Reader, Sink},
+};
+use chacha20poly1305::{
+    ChaCha20Poly1305, KeyInit, Tag,
+    aead::{AeadInOut, inout::InOutBuf},
+};
+use zeroize::Zeroize;
+
+use crate::key::{Fingerprint, Key, KeyRing};
+
+/// Seals what this node sends and opens what it receives. Knows no socket and no clock.
+///
+/// ```
+/// use bellwether_agent::{Content, Key, KeyRing, Sealer};
+/// use bellwether_proto::{Boot, NodeId, Peer, Time};
+///
+/// let ring = KeyRing::new(Key::generate()?);
+/// let [ada, bob] = [1, 2].map(|id| Peer::new(NodeId::new(id), Boot::new(1)));
+/// let (mut at_ada, mut at_bob) = (Sealer::new(&ring, "farm", ada), Sealer::new(&ring, "farm", bob));
+/// let mut packet = Vec::new();
+///
+/// // They have not met: a hello, and its answer.
+/// at_ada.hello(&mut packet)?;
+/// at_bob.open(Time::ZERO, &mut packet)?;
+/// packet.clear();
+/// assert!(at_bob.answer(&mut packet));
+/// assert_eq!(at_ada.open(Time::ZERO, &mut packet)?.from, bob);
+///
+/// packet.clear();
+/// at_ada.seal(bob.id, b"ping", &mut packet)?;
+/// assert_eq!(packet.len(), 4 + 29);
+/// let mut copy = packet.clone();
+/// let opened = at_bob.open(Time::ZERO, &mut packet)?;
+/// assert_eq!((opened.from, opened.content), (ada, Content::Message));
+/// assert_eq!(packet[opened.body], *b"ping");
+/// assert!(at_bob.open(Time::ZERO, &mut copy).is_err(), "once");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct Sealer {
+    me: Peer,
+    cluster: String,
+    cluster_hint: u8,
+    /// One for each key of the ring.
+    roots: Vec<Root>,
+    datagrams: ChaCha20Poly1305,
+    streams: ChaCha20Poly1305,
+    sending: Fingerprint,
+    /// The number of the next packet.
+    next: u64,
+    peers: BTreeMap<NodeId, Known>,
+    answers: Budget,
+    answer: Option<Answer>,
+    superseded: Option<Boot>,
+}
+
+/// A packet that is genuine and new.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Opened {
+    /// Who sent it. Of a [`Content::Hello`]: who once sent it, perhaps long ago.
+    pub from: Peer,
+    /// What it is.
+    pub content: Content,
+    /// Where in the packet the body is, now in the clear.
+    pub body: Range<usize>,
+}
+
+/// What a packet is.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Content {
+    /// To us, or to the group.
+    Message,
+    /// The answer to the hello of ours with this number.
+    Welcome {
+        /// The low 32 bits of it.
+        answers: u32,
+    },
+    /// Somebody does not know us. See [`Sealer::answer`].
+    Hello,
+}
+
+/// Why something was refused, given up or not sent.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub enum Drop {
+    /// It ends too early.
+    Short,
+    /// It is longer than allowed.
+    TooLarge,
+    /// It is some other protocol's.
+    NotOurs,
+    /// It is of a version we do not speak.
+    Version,
+    /// It is of another cluster.
+    OtherCluster,
+    /// It is sealed under a key we do not have, or no longer.
+    UnknownKey,
+    /// We sent it.
+    OwnPacket,
+    /// Its sender has restarted since.
+    OldBoot,
+    /// It is of a later life of our own identity: see [`Sealer::superseded`].
+    Duplicate,
+    /// It was opened before, or is too old to tell.
+    Replay,
+    /// It is forged or damaged, or was sealed for somebody else or for an earlier life of ours.
+    Auth,
+    /// It is to the group, and its sender has not proved that it lives.
+    Unproven,
+    /// There is no room for another peer.
+    TableFull,
+    /// More hellos than are answered a second.
+    HelloLimit,
+    /// Genuine, and makes no sense as a message.
+    Malformed,
+    /// A message of a kind this build does not know.
+    UnknownKind,
+    /// A message that makes no sense now.
+    Rejected,
+    /// Not sent: the receiver has not been met. A hello went instead.
+    Unmet,
+    /// Not sent: no address is known.
+    NoAddress,
+    /// Not sent: more than was received from an address that may be forged.
+    UnprovenAddress,
+    /// Not sent: longer than any message may be.
+    TooLargeToSend,
+    /// Not sent: this life has no numbers left.
+    Exhausted,
+    /// Not sent: the socket's buffer is full.
+    SocketFull,
+    /// Not sent, or not received: the system refused.
+    SocketError,
+    /// A stream that was one too many.
+    StreamLimit,
+    /// A stream that took too long.
+    StreamTimeout,
+    /// A stream that ended in the middle, or could not be opened.
+    StreamBroken,
+}
+
+impl Drop {
+    /// All of them, in the order of declaration.
+    pub const ALL: [Self; 27] = [
+        Self::Short,
+        Self::TooLarge,
+        Self::NotOurs,
+        Self::Version,
+        Self::OtherCluster,
+        Self::UnknownKey,
+        Self::OwnPacket,
+        Self::OldBoot,
+        Self::Duplicate,
+        Self::Replay,
+        Self::Auth,
+        Self::Unproven,
+        Self::TableFull,
+        Self::HelloLimit,
+        Self::Malformed,
+        Self::UnknownKind,
+        Self::Rejected,
+        Self::Unmet,
+        Self::NoAddress,
+        Self::UnprovenAddress,
+        Self::TooLargeToSend,
+        Self::Exhausted,
+        Self::SocketFull,
+        Self::SocketError,
+        Self::StreamLimit,
+        Self::StreamTimeout,
+        Self::StreamBroken,
+    ];
+
+    /// As counters call it. Stable.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Short => "short",
+            Self::TooLarge => "too-large",
+            Self::NotOurs => "not-ours",
+            Self::Version => "version",
+            Self::OtherCluster => "other-cluster",
+            Self::UnknownKey => "unknown-key",
+            Self::OwnPacket => "own-packet",
+            Self::OldBoot => "old-boot",
+            Self::Duplicate => "duplicate-identity",
+            Self::Replay => "replay",
+            Self::Auth => "auth",
+            Self::Unproven => "unproven",
+            Self::TableFull => "table-full",
+            Self::HelloLimit => "hello-limit",
+            Self::Malformed => "malformed",
+            Self::UnknownKind => "unknown-kind",
+            Self::Rejected => "rejected",
+            Self::Unmet => "unmet",
+            Self::NoAddress => "no-address",
+            Self::UnprovenAddress => "unproven-address",
+            Self::TooLargeToSend => "too-large-to-send",
+            Self::Exhausted => "exhausted",
+            Self::SocketFull => "socket-full",
+            Self::SocketError => "socket-error",
+            Self::StreamLimit => "stream-limit",
+            Self::StreamTimeout => "stream-timeout",
+            Self::StreamBroken => "stream-broken",
+        }
+    }
+}
+
+impl std::fmt::Display for Drop {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl std::error::Error for Drop {}
+
+/// What a message inside a genuine packet was refused for.
+impl From<DecodeError> for Drop {
+    fn from(error: DecodeError) -> Self {
+        match error {
+            DecodeError::UnknownKind { .. } => Self::UnknownKind,
+            DecodeError::Version { .. } => Self::Version,
+            DecodeError::OtherCluster { .. } => Self::OtherCluster,
+            DecodeError::NotOurs { .. } => Self::NotOurs,
+            DecodeError::TooLarge { .. } => Self::TooLarge,
+            DecodeError::Short { .. }
+            | DecodeError::BadVarint { .. }
+            | DecodeError::BadCount { .. }
+            | DecodeError::OutOfRange { .. }
+            | DecodeError::Trailing { .. } => Self::Malformed,
+        }
+    }
+}
+
+impl Sealer {
+    /// How many bytes always fit into the body of one datagram.
+    pub const ROOM: usize = MAX_DATAGRAM - MAX_HEADER - TAG;
+    /// The length of every hello, which is that of the longest welcome.
+    pub const HELLO: usize = MAX_HEADER + WELCOME + TAG;
+    /// How many bytes fit into one stream.
+    pub const STREAM_ROOM: usize = 1 << 20;
+    /// How many peers are remembered. None of them can be forgotten while we live without making its recorded
+    /// packets new again, so what is full stays full.
+    pub const MOST_PEERS: usize = 16_384;
+
+    /// Seals as `me` in the cluster of that name.
+    ///
+    /// `me.boot` must be larger than in any earlier life, even if the state of that one was lost: a life lived
+    /// twice would use every key and nonce twice.
+    pub fn new(ring: &KeyRing, cluster: &str, me: Peer) -> Self {
+        let roots = roots(ring, cluster);
+        let own = &roots[ring.sending_index()];
+        Self {
+            me,
+            cluster: cluster.to_owned(),
+            cluster_hint: blake3::derive_key("bellwether 2026-11 cluster hint", cluster.as_bytes())
+                [0]
+                & HINT,
+            datagrams: own.cipher(Purpose::Datagram, me),
+            streams: own.cipher(Purpose::Stream, me),
+            sending: own.fingerprint,
+            roots,
+            next: 1,
+            peers: BTreeMap::new(),
+            answers: Budget::full(),
+            answer: None,
+            superseded: None,
+        }
+    }
+
+    /// Who we are.
+    pub const fn me(&self) -> Peer {
+        self.me
+    }
+
+    /// Goes on with other keys. What was heard stays heard.
+    pub fn set_ring(&mut self, ring: &KeyRing) {
+        self.roots = roots(ring, &self.cluster);
+        let own = &self.roots[ring.sending_index()];
+        self.datagrams = own.cipher(Purpose::Datagram, self.me);
+        self.streams = own.cipher(Purpose::Stream, self.me);
+        self.sending = own.fingerprint;
+    }
+
+    /// Takes a member's word for it that another one lives, in this life. What we send it is sealed for that
+    /// life; what it sends us is believed no sooner for it.
+    pub fn learn(&mut self, peer: Peer) {
+        if peer.id == self.me.id {
+            return;
+        }
+        if let Some(known) = self.peers.get_mut(&peer.id) {
+            known.life = known.life.max(peer.boot);
+        } else if self.make_room() {
+            self.peers.insert(peer.id, Known { life: peer.boot, proven: None });
+        }
+    }
+
+    /// Whether we know which life of this node to seal for.
+    pub fn knows(&self, id: NodeId) -> bool {
+        self.peers.contains_key(&id)
+    }
+
+    /// Whether this life has proved itself to us.
+    pub fn is_proven(&self, peer: Peer) -> bool {
+        self.proven(peer).is_some()
+    }
+
+    /// Who has proved itself, under which key it last sent, and when. An old key can go once nobody that still
+    /// lives sends under it.
+    pub fn keys_in_use(&self) -> impl Iterator<Item = (Peer, Fingerprint, Time)> {
+        self.peers.iter().filter_map(|(&id, known)| {
+            let proven = known.proven.as_ref()?;
+            Some((Peer::new(id, proven.boot), proven.under, proven.heard))
+        })
+    }
+
+    /// The newest life of our own identity, if it is a later one than ours: another node runs under it, or ours was
+    /// started with a boot number smaller than one it had before. We heard it ourselves, or one of those that
+    /// refuse us for it told us.
+    pub const fn superseded(&self) -> Option<Boot> {
+        self.superseded
+    }
+
+    /// The key we send under.
+    pub const fn sending(&self) -> Fingerprint {
+        self.sending
+    }
+
+    /// Appends the datagram that brings `plain` to one node.
+    ///
+    /// # Errors
+    ///
+    /// [`Drop::Unmet`], [`Drop::TooLarge`] (send it with [`seal_stream`](Self::seal_stream)) or
+    /// [`Drop::Exhausted`]; `out` is as it was.
+    pub fn seal(&mut self, to: NodeId, plain: &[u8], out: &mut Vec<u8>) -> Result<(), Drop> {
+        let life = self.peers.get(&to).ok_or(Drop::Unmet)?.life;
+        self.seal_kind(Kind::Message, Some(Peer::new(to, life)), plain, out)
+    }
+
+    /// Appends the datagram that brings `plain` to everybody who hears it.
+    ///
+    /// # Errors
+    ///
+    /// [`Drop::TooLarge`] or [`Drop::Exhausted`]; `out` is as it was.
+    pub fn seal_group(&mut self, plain: &[u8], out: &mut Vec<u8>) -> Result<(), Drop> {
+        self.seal_kind(Kind::Group, None, plain, out)
+    }
+
+    /// Appends a hello, for an address whose owner or whose life we do not know. Returns what its welcome will
+    /// [answer](Content::Welcome).
+    ///
+    /// # Errors
+    ///
+    /// [`Drop::Exhausted`]; `out` is as it was.
+    pub fn hello(&mut self, out: &mut Vec<u8>) -> Result<u32, Drop> {
+        let number = self.next as u32;
+        let header = self.header_len();
+        self.seal_kind(Kind::Hello, None, &PADDING[..Self::HELLO - header - TAG], out)?;
+        Ok(number)
+    }
+
+    /// Appends the answer to the packet opened last, if it is to have one, to be sent to where that came from.
+    /// It is never longer than that was.
+    pub fn answer(&mut self, out: &mut Vec<u8>) -> bool {
+        match self.answer.take() {
+            None => false,
+            Some(Answer::Hello) => self.hello(out).is_ok(),
+            Some(Answer::Welcome { to, answers, newest }) => {
+                let mut body = [0; WELCOME];
+                body[..ECHO].copy_from_slice(&answers.to_le_bytes());
+                body[ECHO..].copy_from_slice(&newest.get().to_le_bytes());
+                let body = if newest > to.boot { &body[..] } else { &body[..ECHO] };
+                self.seal_kind(Kind::Welcome, Some(to), body, out).is_ok()
+            }
+        }
+    }
+
+    /// Opens a datagram, in place.
+    ///
+    /// # Errors
+    ///
+    /// [`Drop`]: why it was refused. Only after [`Drop::Unproven`] and [`Drop::OldBoot`] there may be an
+    /// [`answer`](Self::answer).
+    pub fn open(&mut self, now: Time, packet: &mut [u8]) -> Result<Opened, Drop> {
+        self.answer = None;
+        if packet.len() > MAX_DATAGRAM {
+            return Err(Drop::TooLarge);
+        }
+        let length = packet.len();
+        let header = Header::read(packet)?;
+        self.pre_check(&header, Purpose::Datagram)?;
+        let to = match header.kind {
+            Kind::Message | Kind::Welcome => Some(self.me),
+            Kind::Group | Kind::Hello => None,
+        };
+        let (head, sealed) = packet.split_at_mut(header.length);
+        let aad = Aad::new(head, to);
+        let nonce = nonce(header.number, 0);
+        let (under, cipher) = self.authenticate(&header, Purpose::Datagram, |cipher| {
+            decrypt(cipher, &nonce, aad.as_slice(), sealed)
+        })?;
+        let body = header.length..length - TAG;
+        let from = header.from;
+        if from.id == self.me.id {
+            self.supersede(from.boot);
+            return Err(Drop::Duplicate);
+        }
+        let content = match header.kind {
+            Kind::Message => {
+                self.believe(now, from, header.number, under, cipher)?;
+                Content::Message
+            }
+            Kind::Welcome => {
+                let (answers, newest) = read_welcome(&packet[body.clone()])?;
+                self.believe(now, from, header.number, under, cipher)?;
+                // It answers something of ours, so it is how things are, whatever others say.
+                if let Some(known) = self.peers.get_mut(&from.id) {
+                    known.life = from.boot;
+                }
+                self.supersede(newest);
+                Content::Welcome { answers }
+            }
+            Kind::Group => {
+                if !self.is_proven(from) {
+                    // It may be a recording. Asking costs no more than it did.
+                    if length >= Self::HELLO && self.answers.spend(now) {
+                        self.answer = Some(Answer::Hello);
+                    }
+                    return Err(Drop::Unproven);
+                }
+                self.believe(now, from, header.number, under, cipher)?;
+                Content::Message
+            }
+            Kind::Hello => {
+                if length < Self::HELLO {
+                    return Err(Drop::Malformed);
+                }
+                let newest = self.newest_life(from.id).unwrap_or(from.boot);
+                if self.is_proven(from) {
+                    self.believe(now, from, header.number, under, cipher)?;
+                } else if !self.answers.spend(now) {
+                    return Err(Drop::HelloLimit);
+                }
+                let answers = header.number as u32;
+                self.answer = Some(Answer::Welcome { to: from, answers, newest });
+                if newest > from.boot {
+                    return Err(Drop::OldBoot);
+                }
+                Content::Hello
+            }
+        };
+        Ok(Opened { from, content, body })
+    }
+
+    /// Appends the stream that brings `plain` to one node: a length byte and a packet's header, then chunks, each
+    /// behind two bytes with its length and whether it is the last, each sealed.
+    ///
+    /// # Errors
+    ///
+    /// [`Drop::Unmet`], [`Drop::TooLargeToSend`] or [`Drop::Exhausted`]; `out` is as it was.
+    pub fn seal_stream(&mut self, to: NodeId, plain: &[u8], out: &mut Vec<u8>) -> Result<(), Drop> {
+        let life = self.peers.get(&to).ok_or(Drop::Unmet)?.life;
+        if plain.len() > Self::STREAM_ROOM {
+            return Err(Drop::TooLargeToSend);
+        }
+        let length = self.header_len();
+        let number = self.take_number()?;
+        let chunks = plain.len().div_ceil(CHUNK).max(1);
+        out.reserve(1 + length + plain.len() + chunks * (2 + TAG));
+        out.push(length as u8);
+        let start = out.len();
+        self.write_header(Kind::Message, number, out);
+        let aad = Aad::new(&out[start..], Some(Peer::new(to, life)));
+        for index in 0..chunks {
+            let last = index + 1 == chunks;
+            let chunk = &plain[index * CHUNK..plain.len().min((index + 1) * CHUNK)];
+            out.u16((chunk.len() + TAG) as u16 | if last { LAST } else { 0 });
+            let nonce = chunk_nonce(number, index as u32, last);
+            encrypt(&self.streams, &nonce, aad.as_slice(), chunk, out);
+        }
+        Ok(())
+    }
+
+    /// Opens the beginning of a stream: its header (without the length byte) and its first chunk, in place.
+    ///
+    /// # Errors
+    ///
+    /// [`Drop`]: why it was refused.
+    pub fn open_stream(
+        &mut self,
+        now: Time,
+        head: &[u8],
+        chunk: &mut [u8],
+        last: bool,
+    ) -> Result<OpenStream, Drop> {
+        let header = Header::read_exact(head)?;
+        if header.kind != Kind::Message {
+            return Err(Drop::UnknownKind);
+        }
+        self.pre_check(&header, Purpose::Stream)?;
+        let aad = Aad::new(head, Some(self.me));
+        let nonce = chunk_nonce(header.number, 0, last);
+        let (under, cipher) = self.authenticate(&header, Purpose::Stream, |cipher| {
+            check_chunk(chunk, last)?;
+            decrypt(cipher, &nonce, aad.as_slice(), chunk)
+        })?;
+        let Header { from, number, .. } = header;
+        if from.id == self.me.id {
+            self.supersede(from.boot);
+            return Err(Drop::Duplicate);
+        }
+        if !self.is_proven(from) {
+            let root = self.roots.iter().find(|root| root.fingerprint == under);
+            let datagrams = root.ok_or(Drop::UnknownKey)?.cipher(Purpose::Datagram, from);
+            self.believe(now, from, number, under, datagrams)?;
+        }
+        let proven = self.proven_mut(from).ok_or(Drop::TableFull)?;
+        let window = proven.streams.get_or_insert_with(|| Box::new(ReplayWindow::above(0)));
+        if !window.accept(number) {
+            return Err(Drop::Replay);
+        }
+        Ok(OpenStream { from, cipher, number, next: 1, aad })
+    }
+
+    fn seal_kind(
+        &mut self,
+        kind: Kind,
+        to: Option<Peer>,
+        plain: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Result<(), Drop> {
+        let length = self.header_len() + plain.len() + TAG;
+        if length > MAX_DATAGRAM {
+            return Err(Drop::TooLarge);
+        }
+        let number = self.take_number()?;
+        out.reserve(length);
+        let start = out.len();
+        self.write_header(kind, number, out);
+        let aad = Aad::new(&out[start..], to);
+        encrypt(&self.datagrams, &nonce(number, 0), aad.as_slice(), plain, out);
+        Ok(())
+    }
+
+    /// The last number is never used, so that counting cannot wrap.
+    fn take_number(&mut self) -> Result<u64, Drop> {
+        let number = self.next;
+        self.next = number.checked_add(1).ok_or(Drop::Exhausted)?;
+        Ok(number)
+    }
+
+    fn header_len(&self) -> usize {
+        FIXED_HEADER + varint_len(self.me.boot.get()) + varint_len(self.next)
+    }
+
+    fn write_header(&self, kind: Kind, number: u64, out: &mut Vec<u8>) {
+        out.u8(MAGIC | VERSION);
+        out.u8((kind as u8) << 6 | self.cluster_hint);
+        out.u8(self.sending.hint());
+        out.u64(self.me.id.get());
+        out.varint(self.me.boot.get());
+        out.varint(number);
+    }
+
+    /// All that can be said without arithmetic on the body. It is only claimed so far, so it may refuse and must
+    /// not change anything.
+    fn pre_check(&self, header: &Header, purpose: Purpose) -> Result<(), Drop> {
+        if header.cluster_hint != self.cluster_hint {
+            return Err(Drop::OtherCluster);
+        }
+        if !self.roots.iter().any(|root| root.fingerprint.hint() == header.key_hint) {
+            return Err(Drop::UnknownKey);
+        }
+        let from = header.from;
+        if from == self.me {
+            return Err(Drop::OwnPacket);
+        }
+        if from.id == self.me.id && from.boot < self.me.boot {
+            return Err(Drop::OldBoot);
+        }
+        let Some(proven) = self.peers.get(&from.id).and_then(|known| known.proven.as_ref()) else {
+            return Ok(());
+        };
+        if from.boot < proven.boot {
+            // A hello of an earlier life is a recording, or somebody in need of being told.
+            return if header.kind == Kind::Hello { Ok(()) } else { Err(Drop::OldBoot) };
+        }
+        let window = match purpose {
+            Purpose::Datagram => Some(&proven.window),
+            Purpose::Stream => proven.streams.as_deref(),
+        };
+        let heard = window.is_some_and(|window| !window.is_fresh(header.number));
+        if from.boot == proven.boot && heard { Err(Drop::Replay) } else { Ok(()) }
+    }
+
+    /// Finds the key under which it opens: the one it names. Two keys of a ring with the same hint, one ring in
+    /// 256 while it holds two, are both tried.
+    fn authenticate(
+        &self,
+        header: &Header,
+        purpose: Purpose,
+        mut open: impl FnMut(&ChaCha20Poly1305) -> Result<(), Drop>,
+    ) -> Result<(Fingerprint, ChaCha20Poly1305), Drop> {
+        let cached = self.proven(header.from).filter(|_| purpose == Purpose::Datagram);
+        let mut refused = Drop::UnknownKey;
+        for root in self.roots.iter().filter(|root| root.fingerprint.hint() == header.key_hint) {
+            let cipher = match cached {
+                Some(proven) if proven.under == root.fingerprint => proven.cipher.clone(),
+                _ => root.cipher(purpose, header.from),
+            };
+            match open(&cipher) {
+                Ok(()) => return Ok((root.fingerprint, cipher)),
+                Err(drop) => refused = drop,
+            }
+        }
+        Err(refused)
+    }
+
+    /// Takes note of a genuine packet that was sealed after we started.
+    fn believe(
+        &mut self,
+        now: Time,
+        from: Peer,
+        number: u64,
+        under: Fingerprint,
+        cipher: ChaCha20Poly1305,
+    ) -> Result<(), Drop> {
+        if let Some(proven) = self.proven_mut(from) {
+            if !proven.window.accept(number) {
+                return Err(Drop::Replay);
+            }
+            if proven.under != under {
+                (proven.under, proven.cipher) = (under, cipher);
+            }
+            proven.heard = now;
+        } else {
+            if !self.peers.contains_key(&from.id) && !self.make_room() {
+                return Err(Drop::TableFull);
+            }
+            let window = ReplayWindow::above(number);
+            let proven =
+                Proven { boot: from.boot, window, streams: None, under, cipher, heard: now };
+            self.peers.insert(from.id, Known { life: from.boot, proven: Some(proven) });
+        }
+        Ok(())
+    }
+
+    fn newest_life(&self, id: NodeId) -> Option<Boot> {
+        Some(self.peers.get(&id)?.proven.as_ref()?.boot)
+    }
+
+    fn supersede(&mut self, by: Boot) {
+        if by > self.me.boot {
+            self.superseded = self.superseded.max(Some(by));
+        }
+    }
+
+    fn proven(&self, peer: Peer) -> Option<&Proven> {
+        let proven = self.peers.get(&peer.id)?.proven.as_ref()?;
+        (proven.boot == peer.boot).then_some(proven)
+    }
+
+    fn proven_mut(&mut self, peer: Peer) -> Option<&mut Proven> {
+        let proven = self.peers.get_mut(&peer.id)?.proven.as_mut()?;
+        (proven.boot == peer.boot).then_some(proven)
+    }
+
+    /// Hearsay makes room for others; what has proved itself does not.
+    fn make_room(&mut self) -> bool {
+        if self.peers.len() < Self::MOST_PEERS {
+            return true;
+        }
+        let hearsay = self.peers.iter().find(|(_, known)| known.proven.is_none());
+        let hearsay = hearsay.map(|(&id, _)| id);
+        hearsay.is_some_and(|id| self.peers.remove(&id).is_some())
+    }
+}
+
+impl std::fmt::Debug for Sealer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Sealer")
+            .field("me", &self.me)
+            .field("cluster", &self.cluster)
+            .field("sending", &self.sending)
+            .field("next", &self.next)
+            .field("peers", &self.peers.len())
+            .finish_non_exhaustive()
+    }
+}
+
+/// A stream whose beginning has proved genuine. Holds its own key: the rest is opened where it is read.
+pub struct OpenStream {
+    /// Who sends it.
+    pub from: Peer,
+    cipher: ChaCha20Poly1305,
+    number: u64,
+    next: u32,
+    aad: Aad,
+}
+
+impl OpenStream {
+    /// Opens the next chunk, in place; what is left of it without the last [`CHUNK_EXTRA`] bytes is the plain
+    /// text.
+    ///
+    /// # Errors
+    ///
+    /// [`Drop::Auth`] or [`Drop::Malformed`]; the stream is worthless.
+    pub fn open_next(&mut self, chunk: &mut [u8], last: bool) -> Result<(), Drop> {
+        check_chunk(chunk, last)?;
+        let nonce = chunk_nonce(self.number, self.next, last);
+        self.next += 1;
+        decrypt(&self.cipher, &nonce, self.aad.as_slice(), chunk)
+    }
+}
+
+impl std::fmt::Debug for OpenStream {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("OpenStream").field("from", &self.from).finish_non_exhaustive()
+    }
+}
+
+/// The length of a chunk and whether it is the last, from the two bytes before it.
+pub(crate) const fn chunk_prefix(bytes: [u8; 2]) -> (usize, bool) {
+    let prefix = u16::from_le_bytes(bytes);
+    ((prefix & !LAST) as usize, prefix & LAST != 0)
+}
+
+/// Every chunk but the last is full: there is one way to cut a message.
+fn check_chunk(chunk: &[u8], last: bool) -> Result<(), Drop> {
+    match chunk.len().checked_sub(TAG) {
+        None => Err(Drop::Short),
+        Some(CHUNK) => Ok(()),
+        Some(length) if last && length < CHUNK => Ok(()),
+        Some(_) => Err(Drop::Malformed),
+    }
+}
+
+struct Known {
+    /// The one to seal for.
+    life: Boot,
+    proven: Option<Proven>,
+}
+
+/// A life that has sealed something for ours.
+struct Proven {
+    boot: Boot,
+    window: ReplayWindow,
+    /// Streams share the numbers, but take longer to arrive than a busy sender's window.
+    streams: Option<Box<ReplayWindow>>,
+    under: Fingerprint,
+    cipher: ChaCha20Poly1305,
+    heard: Time,
+}
+
+enum Answer {
+    Hello,
+    Welcome { to: Peer, answers: u32, newest: Boot },
+}
+
+/// Answers to what may be recordings.
+struct Budget {
+    left: u64,
+    filled: Time,
+}
+
+impl Budget {
+    const fn full() -> Self {
+        Self { left: ANSWERS, filled: Time::ZERO }
+    }
+
+    fn spend(&mut self, now: Time) -> bool {
+        if now.since(self.filled) >= Duration::from_secs(1) {
+            *self = Self { left: ANSWERS, filled: now };
+        }
+        let Some(left) = self.left.checked_sub(1) else { return false };
+        self.left = left;
+        true
+    }
+}
+
+/// What one cluster key is in one cluster.
+struct Root {
+    fingerprint: Fingerprint,
+    secret: [u8; 32],
+}
+
+impl Root {
+    fn cipher(&self, purpose: Purpose, from: Peer) -> ChaCha20Poly1305 {
+        let mut context = [0; 17];
+        context[0] = purpose as u8;
+        context[1..9].copy_from_slice(&from.id.get().to_le_bytes());
+        context[9..].copy_from_slice(&from.boot.get().to_le_bytes());
+        let mut key = *blake3::keyed_hash(&self.secret, &context).as_bytes();
+        let cipher = ChaCha20Poly1305::new(&key.into());
+        key.zeroize();
+        cipher
+    }
+}
+
+impl std::ops::Drop for Root {
+    fn drop(&mut self) {
+        self.secret.zeroize();
+    }
+}
+
+fn roots(ring: &KeyRing, cluster: &str) -> Vec<Root> {
+    let root = |key: &Key| {
+        let mut hasher = blake3::Hasher::new_derive_key("bellwether 2026-11 cluster root");
+        hasher.update(key.secret()).update(cluster.as_bytes());
+        let secret = *hasher.finalize().as_bytes();
+        hasher.zeroize();
+        Root { fingerprint: key.fingerprint(), secret }
+    };
+    ring.keys().iter().map(root).collect()
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Purpose {
+    Datagram = 1,
+    Stream = 2,
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Kind {
+    Message = 0,
+    Group = 1,
+    Hello = 2,
+    Welcome = 3,
+}
+
+/// What it answers, and the receiver's newest life if that is not the one addressed.
+fn read_welcome(body: &[u8]) -> Result<(u32, Boot), Drop> {
+    let (&answers, newest) = body.split_first_chunk().ok_or(Drop::Malformed)?;
+    let newest = match newest.try_into() {
+        Ok(newest) => u64::from_le_bytes(newest),
+        Err(_) if newest.is_empty() => 0,
+        Err(_) => return Err(Drop::Malformed),
+    };
+    Ok((u32::from_le_bytes(answers), Boot::new(newest)))
+}
+
+struct Header {
+    kind: Kind,
+    cluster_hint: u8,
+    key_hint: u8,
+    from: Peer,
+    number: u64,
+    length: usize,
+}
+
+impl Header {
+    /// Of a datagram, behind which there must be room for a tag.
+    fn read(packet: &[u8]) -> Result<Self, Drop> {
+        let (header, left) = Self::split(packet)?;
+        if left < TAG { Err(Drop::Short) } else { Ok(header) }
+    }
+
+    /// Of a stream: nothing else.
+    fn read_exact(bytes: &[u8]) -> Result<Self, Drop> {
+        let (header, left) = Self::split(bytes)?;
+        if left == 0 { Ok(header) } else { Err(Drop::Malformed) }
+    }
+
+    fn split(packet: &[u8]) -> Result<(Self, usize), Drop> {
+        let &[first, second, key_hint, ..] = packet else { return Err(Drop::Short) };
+        if first & !VERSION_BITS != MAGIC {
+            return Err(Drop::NotOurs);
+        }
+        if first & VERSION_BITS != VERSION {
+            return Err(Drop::Version);
+        }
+        let mut reader = Reader::new(&packet[3..]);
+        let (id, boot, number) = Self::sender(&mut reader).map_err(|error| match error {
+            DecodeError::Short { .. } => Drop::Short,
+            _ => Drop::Malformed,
+        })?;
+        let kind = match second >> 6 {
+            0 => Kind::Message,
+            1 => Kind::Group,
+            2 => Kind::Hello,
+            _ => Kind::Welcome,
+        };
+        let length = FIXED_HEADER + varint_len(boot) + varint_len(number);
+        let from = Peer::new(NodeId::new(id), Boot::new(boot));
+        let header = Self { kind, cluster_hint: second & HINT, key_hint, from, number, length };
+        Ok((header, packet.len() - length))
+    }
+
+    fn sender(reader: &mut Reader<'_>) -> Result<(u64, u64, u64), DecodeError> {
+        Ok((reader.u64("sender id")?, reader.varint("sender boot")?, reader.varint("number")?))
+    }
+}
+
+/// What is authenticated beside the body: the header, and for whom it is.
+struct Aad {
+    bytes: [u8; MAX_HEADER + 16],
+    length: usize,
+}
+
+impl Aad {
+    /// `header` is one that was written or read here, and so no longer than the longest.
+    fn new(header: &[u8], to: Option<Peer>) -> Self {
+        let mut aad = Self { bytes: [0; MAX_HEADER + 16], length: header.len() };
+        aad.bytes[..header.len()].copy_from_slice(header);
+        if let Some(to) = to {
+            let tail = &mut aad.bytes[header.len()..header.len() + 16];
+            tail[..8].copy_from_slice(&to.id.get().to_le_bytes());
+            tail[8..].copy_from_slice(&to.boot.get().to_le_bytes());
+            aad.length += 16;
+        }
+        aad
+    }
+
+    fn as_slice(&self) -> &[u8] {
+        &self.bytes[..self.length]
+    }
+}
+
+type Nonce = [u8; 12];
+
+fn nonce(number: u64, part: u32) -> Nonce {
+    let mut nonce = [0; 12];
+    nonce[..8].copy_from_slice(&number.to_le_bytes());
+    nonce[8..].copy_from_slice(&part.to_le_bytes());
+    nonce
+}
+
+/// The place of a chunk and whether it is the last are bound in, so that none can be left out, moved or cut off.
+fn chunk_nonce(number: u64, index: u32, last: bool) -> Nonce {
+    nonce(number, index << 1 | u32::from(last))
+}
+
+/// Appends ciphertext and tag.
+fn encrypt(cipher: &ChaCha20Poly1305, nonce: &Nonce, aad: &[u8], plain: &[u8], out: &mut Vec<u8>) {
+    let start = out.len();
+    out.extend_from_slice(plain);
+    let tag = cipher
+        .encrypt_inout_detached(nonce.into(), aad, InOutBuf::from(&mut out[start..]))
+        .expect("shorter than 256 GiB");
+    out.extend_from_slice(&tag);
+}
+
+/// Opens ciphertext and tag in place; the tag stays behind. Untouched if it is not genuine.
+fn decrypt(
+    cipher: &ChaCha20Poly1305,
+    nonce: &Nonce,
+    aad: &[u8],
+    sealed: &mut [u8],
+) -> Result<(), Drop> {
+    let body = sealed.len().checked_sub(TAG).ok_or(Drop::Short)?;
+    let (body, tag) = sealed.split_at_mut(body);
+    let tag = Tag::try_from(&*tag).map_err(|_| Drop::Short)?;
+    cipher
+        .decrypt_inout_detached(nonce.into(), aad, InOutBuf::from(body), &tag)
+        .map_err(|_| Drop::Auth)
+}
+
+const fn varint_len(value: u64) -> usize {
+    (value | 1).ilog2() as usize / 7 + 1
+}
+
+const MAGIC: u8 = 0xB0;
+const VERSION_BITS: u8 = 0x0F;
+const VERSION: u8 = 1;
+/// The bits of the second byte that speak of the cluster.
+const HINT: u8 = 0x3F;
+const FIXED_HEADER: usize = 3 + 8;
+/// With both varints at their longest.
+pub(crate) const MAX_HEADER: usize = FIXED_HEADER + 20;
+const TAG: usize = 16;
+const ECHO: usize = 4;
+/// The longest body of a welcome.
+const WELCOME: usize = ECHO + 8;
+const PADDING: [u8; Sealer::HELLO] = [0; Sealer::HELLO];
+/// Plain bytes of a stream's chunk: what is read, and allocated, before its sender is known.
+pub(crate) const CHUNK: usize = 16 * 1024;
+/// What a chunk is longer by once it is sealed.
+pub const CHUNK_EXTRA: usize = TAG;
+const LAST: u16 = 0x8000;
+/// Answered hellos a second of those that may be recordings; arbitrary. 100 KB/s at most.
+const ANSWERS: u64 = 2_000;
+
+#[cfg(test)]
+pub(crate) const PEER_BYTES: usize = size_of::<(NodeId, Known)>();
+
+#[cfg(test)]
+mod tests;
