@@ -12,9 +12,11 @@ pub use self::{
         Agreement, Counters, ElectionStatus, Event, EventKind, Identity, LeaderStatus, MemberState,
         MemberStatus, Reach, Role, Status, Verdict,
     },
+    transport::{BindError, INBOUND, INBOUND_EACH, Received, Transport},
 };
 
 mod handle;
 mod key;
 mod seal;
 mod status;
+mod transport;

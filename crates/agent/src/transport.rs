@@ -1,0 +1,716 @@
+//! The sockets: datagrams for everything that fits, a stream for what does not, one port for both.
+//!
+//! The task that owns the node waits for [`Transport::ready`], reads its clock, takes what arrived with
+//! [`Transport::next`] until there is no more, and sends. Only `ready` waits; no peer can hold anything up.
+//!
+//! # Addresses
+//!
+//! A member has those it says it has, and is written to at the one it was last heard from, if that is one of them
+//! or has answered a hello. Any other source address may be forged: to it goes no more than came from it, until
+//! a hello sent there was answered. After three messages and two seconds without a sign of life the next address
+//! is tried, with a hello beside the message in case the member has been restarted.
+//!
+//! # Streams
+//!
+//! A stream carries one message. Who sends it is known after its first 16 KiB, which is all that is allocated for
+//! a stranger; strangers have two seconds for that, and there are [`INBOUND`] streams at a time, of them
+//! [`INBOUND_EACH`] from one address.
+
+use std::{
+    collections::{BTreeMap, VecDeque},
+    io,
+    net::{IpAddr, Ipv4Addr, SocketAddr},
+    ops::Range,
+    sync::Arc,
+    time,
+};
+
+use bellwether_proto::{Duration, NodeId, Peer, Time, wire::MAX_DATAGRAM};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::{TcpListener, TcpStream, UdpSocket},
+    sync::{Semaphore, mpsc, oneshot},
+    task::JoinSet,
+    time::timeout,
+};
+
+use crate::{
+    seal::{CHUNK, CHUNK_EXTRA, Content, Drop, MAX_HEADER, OpenStream, Sealer, chunk_prefix},
+    status::Counters,
+};
+
+/// Both sockets of a node, and what is known of where its peers are. Must live in a tokio runtime.
+#[derive(Debug)]
+pub struct Transport {
+    sealer: Sealer,
+    udp: UdpSocket,
+    local: SocketAddr,
+    routes: BTreeMap<NodeId, Route>,
+    /// Hellos that have not been answered, by number, oldest first.
+    asked: VecDeque<(u32, SocketAddr)>,
+    counters: Counters,
+    dropped: [u64; Drop::ALL.len()],
+    /// How much of this batch is left.
+    batch: usize,
+    packet: Box<[u8; MAX_DATAGRAM + 1]>,
+    /// The body of the stream handed over last.
+    streamed: Vec<u8>,
+    out: Vec<u8>,
+    events: mpsc::Receiver<StreamEvent>,
+    arrived: Option<StreamEvent>,
+    report: mpsc::Sender<StreamEvent>,
+    outbound: Arc<Semaphore>,
+    /// Ends with the transport.
+    tasks: JoinSet<()>,
+}
+
+/// What arrived.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Received<'a> {
+    /// Who sent it.
+    pub from: Peer,
+    /// From where. Of a stream, the port says nothing.
+    pub address: SocketAddr,
+    /// What it says; or nothing, if it answers a hello: from now on it can be sent to.
+    pub body: Option<&'a [u8]>,
+}
+
+/// The sockets could not be had.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot listen on {address} ({protocol}): {source}{}", hint(source))]
+pub struct BindError {
+    /// Where.
+    pub address: SocketAddr,
+    /// UDP or TCP.
+    pub protocol: &'static str,
+    /// What the system said.
+    pub source: io::Error,
+}
+
+fn hint(error: &io::Error) -> &'static str {
+    match error.kind() {
+        io::ErrorKind::AddrInUse => {
+            "; another agent runs there, or choose another port with --bind"
+        }
+        io::ErrorKind::AddrNotAvailable => "; this machine does not have that address, see --bind",
+        io::ErrorKind::PermissionDenied => "; ports below 1024 need privileges, see --bind",
+        _ => "",
+    }
+}
+
+impl Transport {
+    /// Listens on `address`, for datagrams and for streams. Port 0 takes a free one.
+    ///
+    /// # Errors
+    ///
+    /// [`BindError`].
+    pub async fn bind(address: SocketAddr, sealer: Sealer) -> Result<Self, BindError> {
+        let (udp, tcp, local) = listen(address).await?;
+        // Until the socket has said once that it takes packets, they would be given up.
+        let writable = udp.writable().await;
+        writable.map_err(|source| BindError { address, protocol: "UDP", source })?;
+        let (report, events) = mpsc::channel(INBOUND + OUTBOUND);
+        let mut tasks = JoinSet::new();
+        tasks.spawn(accept(tcp, report.clone()));
+        Ok(Self {
+            sealer,
+            udp,
+            local,
+            routes: BTreeMap::new(),
+            asked: VecDeque::with_capacity(ASKED),
+            counters: Counters::default(),
+            dropped: [0; Drop::ALL.len()],
+            batch: BATCH,
+            packet: Box::new([0; MAX_DATAGRAM + 1]),
+            streamed: Vec::new(),
+            out: Vec::with_capacity(MAX_DATAGRAM),
+            events,
+            arrived: None,
+            report,
+            outbound: Arc::new(Semaphore::new(OUTBOUND)),
+            tasks,
+        })
+    }
+
+    /// Where we listen.
+    pub const fn local(&self) -> SocketAddr {
+        self.local
+    }
+
+    /// What seals and opens.
+    pub const fn sealer(&self) -> &Sealer {
+        &self.sealer
+    }
+
+    /// What seals and opens; to give it other keys.
+    pub const fn sealer_mut(&mut self) -> &mut Sealer {
+        &mut self.sealer
+    }
+
+    /// Also hears what is sent to this multicast group, at our port.
+    ///
+    /// # Errors
+    ///
+    /// What the system said.
+    pub fn join_group(&self, group: IpAddr) -> io::Result<()> {
+        match group {
+            IpAddr::V4(group) => self.udp.join_multicast_v4(group, Ipv4Addr::UNSPECIFIED),
+            IpAddr::V6(group) => self.udp.join_multicast_v6(&group, 0),
+        }
+    }
+
+    /// Takes a member's word for it that another one lives, in this life and at these addresses, the best first.
+    /// Addresses that nobody can have are passed over.
+    pub fn learn(&mut self, now: Time, peer: Peer, addresses: &[SocketAddr]) {
+        self.sealer.learn(peer);
+        let full = self.routes.len() >= Sealer::MOST_PEERS && !self.routes.contains_key(&peer.id);
+        if full || !self.sealer.knows(peer.id) {
+            return;
+        }
+        let local = self.local.ip();
+        let near = local.is_loopback() || local.is_unspecified();
+        let usable = |address: &SocketAddr| {
+            let ip = address.ip();
+            let nowhere = ip.is_unspecified()
+                || ip.is_multicast()
+                || ip == IpAddr::V4(Ipv4Addr::BROADCAST)
+                || address.port() == 0;
+            !nowhere && (near || !ip.is_loopback())
+        };
+        let route = self.routes.entry(peer.id).or_default();
+        let addresses = addresses.iter().copied().map(canonical).filter(usable).take(ADDRESSES);
+        if !addresses.clone().eq(route.said.iter().copied()) {
+            route.said = addresses.collect();
+        }
+        let confirmed = match route.current {
+            None => route.said.first().copied(),
+            Some(current) if !route.proven && route.said.contains(&current) => Some(current),
+            Some(_) => None,
+        };
+        if let Some(address) = confirmed {
+            self.settle(now, peer.id, address);
+        }
+    }
+
+    /// Where this member is written to at present.
+    pub fn address(&self, id: NodeId) -> Option<SocketAddr> {
+        self.routes.get(&id)?.current
+    }
+
+    /// Says hello at an address of which nothing is known: whoever lives there answers, which
+    /// [`next`](Self::next) tells.
+    pub fn hello(&mut self, address: SocketAddr) {
+        let address = canonical(address);
+        self.out.clear();
+        match self.sealer.hello(&mut self.out) {
+            Ok(number) => {
+                if self.asked.len() >= ASKED {
+                    self.asked.pop_front();
+                }
+                self.asked.push_back((number, address));
+                self.transmit(address);
+            }
+            Err(reason) => self.count(reason),
+        }
+    }
+
+    /// Sends to one member: by datagram, or by stream if it is too long for one. If the member has to be asked who
+    /// it is first, the message waits for the answer; one does, and gives way to a later one.
+    ///
+    /// # Errors
+    ///
+    /// [`Drop`], which is also counted. Datagrams get lost, so success promises nothing either.
+    pub fn send(&mut self, now: Time, to: NodeId, body: &[u8]) -> Result<(), Drop> {
+        let sent = self.try_send(now, to, body);
+        if let Err(reason) = sent {
+            self.count(reason);
+        }
+        sent
+    }
+
+    /// Sends to everybody who hears it there: a multicast or broadcast address.
+    ///
+    /// # Errors
+    ///
+    /// [`Drop`], which is also counted.
+    pub fn send_group(&mut self, to: SocketAddr, body: &[u8]) -> Result<(), Drop> {
+        self.out.clear();
+        match self.sealer.seal_group(body, &mut self.out) {
+            Ok(()) => {
+                self.transmit(to);
+                Ok(())
+            }
+            Err(reason) => {
+                self.count(reason);
+                Err(reason)
+            }
+        }
+    }
+
+    /// Waits until something has arrived, and starts a new batch. May be dropped and called again.
+    pub async fn ready(&mut self) {
+        self.batch = BATCH;
+        if self.arrived.is_some() {
+            return;
+        }
+        tokio::select! {
+            // An error shows itself, and is counted, when it is received from.
+            _ = self.udp.readable() => {}
+            event = self.events.recv() => self.arrived = event,
+        }
+    }
+
+    /// The next message of this batch, or none if there is none or the batch is at its end: see to the deadlines
+    /// then, and come back by [`ready`](Self::ready).
+    pub fn next(&mut self, now: Time) -> Option<Received<'_>> {
+        while self.batch > 0 {
+            self.batch -= 1;
+            let event = self.arrived.take().or_else(|| self.events.try_recv().ok());
+            if let Some(event) = event {
+                if let Some((from, address)) = self.on_stream(now, event) {
+                    return Some(Received { from, address, body: Some(&self.streamed) });
+                }
+                continue;
+            }
+            match self.udp.try_recv_from(&mut self.packet[..]) {
+                Ok((length, address)) => {
+                    let address = canonical(address);
+                    if let Some((from, body)) = self.on_datagram(now, length, address) {
+                        let body = body.map(|body| &self.packet[body]);
+                        return Some(Received { from, address, body });
+                    }
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return None,
+                Err(_) => self.count(Drop::SocketError),
+            }
+        }
+        None
+    }
+
+    /// What was sent, received and refused.
+    pub fn counters(&self) -> Counters {
+        let dropped = Drop::ALL.iter().zip(self.dropped);
+        let dropped = dropped.map(|(reason, count)| (reason.as_str(), count)).collect();
+        Counters { dropped, ..self.counters.clone() }
+    }
+
+    /// Counts what was refused further up: a message that makes no sense.
+    pub fn count(&mut self, reason: Drop) {
+        self.dropped[reason as usize] += 1;
+    }
+
+    fn try_send(&mut self, now: Time, to: NodeId, body: &[u8]) -> Result<(), Drop> {
+        if body.len() > Sealer::STREAM_ROOM {
+            return Err(Drop::TooLargeToSend);
+        }
+        let route = self.routes.get_mut(&to).ok_or(Drop::NoAddress)?;
+        let silent = route.on_send(now);
+        let address = route.current.ok_or(Drop::NoAddress)?;
+        if silent {
+            self.hello(address);
+        }
+        let unmet = !self.sealer.knows(to);
+        let is_datagram = body.len() <= Sealer::ROOM;
+        let route = self.routes.get_mut(&to).ok_or(Drop::NoAddress)?;
+        let most = body.len() + MAX_DATAGRAM - Sealer::ROOM;
+        if unmet && !is_datagram {
+            return Err(Drop::Unmet);
+        }
+        if unmet || is_datagram && !route.proven && route.credit < most {
+            let replaced = route.held.replace(body.into()).is_some();
+            if route.may_ask(now) && !silent {
+                self.hello(address);
+            }
+            if replaced {
+                self.count(if unmet { Drop::Unmet } else { Drop::UnprovenAddress });
+            }
+            return Ok(());
+        }
+        if !is_datagram {
+            return self.send_stream(to, address, body);
+        }
+        self.out.clear();
+        self.sealer.seal(to, body, &mut self.out)?;
+        if !route.proven {
+            route.credit -= self.out.len();
+        }
+        self.transmit(address);
+        Ok(())
+    }
+
+    fn send_stream(&mut self, to: NodeId, address: SocketAddr, body: &[u8]) -> Result<(), Drop> {
+        let permit = Arc::clone(&self.outbound).try_acquire_owned();
+        let permit = permit.map_err(|_| Drop::StreamLimit)?;
+        let mut bytes = Vec::new();
+        self.sealer.seal_stream(to, body, &mut bytes)?;
+        self.counters.sent += 1;
+        self.counters.sent_bytes += bytes.len() as u64;
+        let report = self.report.clone();
+        // Finished ones are forgotten here, where new ones come from.
+        while self.tasks.try_join_next().is_some() {}
+        self.tasks.spawn(async move {
+            let sent = timeout(SEND_DEADLINE, async {
+                let mut stream = TcpStream::connect(address).await?;
+                stream.write_all(&bytes).await?;
+                stream.shutdown().await
+            })
+            .await;
+            let failed = match sent {
+                Ok(Ok(())) => None,
+                Ok(Err(_)) => Some(Drop::StreamBroken),
+                Err(_) => Some(Drop::StreamTimeout),
+            };
+            drop(permit);
+            if let Some(reason) = failed {
+                // Nobody is left to tell if the transport is gone.
+                let _ = report.send(StreamEvent::Failed(reason)).await;
+            }
+        });
+        Ok(())
+    }
+
+    /// Sends what is in `out`.
+    fn transmit(&mut self, address: SocketAddr) {
+        let address = if self.local.is_ipv6() { mapped(address) } else { address };
+        match self.udp.try_send_to(&self.out, address) {
+            Ok(length) => {
+                self.counters.sent += 1;
+                self.counters.sent_bytes += length as u64;
+            }
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => self.count(Drop::SocketFull),
+            Err(_) => self.count(Drop::SocketError),
+        }
+    }
+
+    fn on_datagram(
+        &mut self,
+        now: Time,
+        length: usize,
+        address: SocketAddr,
+    ) -> Option<(Peer, Option<Range<usize>>)> {
+        self.counters.received_bytes += length as u64;
+        let opened = self.sealer.open(now, &mut self.packet[..length]);
+        self.out.clear();
+        if self.sealer.answer(&mut self.out) {
+            self.transmit(address);
+        }
+        let opened = match opened {
+            Ok(opened) => opened,
+            Err(reason) => {
+                self.count(reason);
+                return None;
+            }
+        };
+        self.counters.received += 1;
+        let from = opened.from;
+        match opened.content {
+            Content::Hello => None,
+            Content::Welcome { answers } => {
+                let asked = self.asked.iter().position(|&asked| asked == (answers, address));
+                self.on_heard(now, from.id, address, length);
+                if let Some(asked) = asked {
+                    self.asked.remove(asked);
+                    self.settle(now, from.id, address);
+                }
+                Some((from, None))
+            }
+            Content::Message => {
+                self.on_heard(now, from.id, address, length);
+                Some((from, Some(opened.body)))
+            }
+        }
+    }
+
+    /// A genuine datagram of this member came from there, or was sent on from there by somebody in between.
+    fn on_heard(&mut self, now: Time, id: NodeId, address: SocketAddr, length: usize) {
+        let route = self.routes.entry(id).or_default();
+        route.unanswered = None;
+        if route.current == Some(address) {
+            if !route.proven {
+                route.credit += length;
+                if route.held.is_some() && route.may_ask(now) {
+                    self.hello(address);
+                }
+            }
+        } else if route.said.contains(&address) {
+            self.settle(now, id, address);
+        } else if route.current.is_none() {
+            (route.current, route.proven, route.credit) = (Some(address), false, length);
+        } else {
+            // Perhaps it has moved.
+            if route.stray != Some(address) {
+                (route.stray, route.stray_credit) = (Some(address), 0);
+            }
+            route.stray_credit += length;
+            if route.stray_credit >= Sealer::HELLO && route.is_time_to_ask(now) {
+                route.stray_credit -= Sealer::HELLO;
+                self.hello(address);
+            }
+        }
+    }
+
+    /// This is where it is.
+    fn settle(&mut self, now: Time, id: NodeId, address: SocketAddr) {
+        let route = self.routes.entry(id).or_default();
+        (route.current, route.proven, route.stray) = (Some(address), true, None);
+        if let Some(held) = route.held.take() {
+            // Counted if it fails.
+            let _ = self.send(now, id, &held);
+        }
+    }
+
+    fn on_stream(&mut self, now: Time, event: StreamEvent) -> Option<(Peer, SocketAddr)> {
+        match event {
+            StreamEvent::Begun { head, mut chunk, last, reply } => {
+                match self.sealer.open_stream(now, &head, &mut chunk, last) {
+                    // Whoever asked may have run out of time.
+                    Ok(stream) => drop(reply.send((stream, chunk))),
+                    Err(reason) => self.count(reason),
+                }
+                None
+            }
+            StreamEvent::Complete { from, address, body } => {
+                self.counters.received += 1;
+                if let Some(route) = self.routes.get_mut(&from.id) {
+                    route.unanswered = None;
+                }
+                self.streamed = body;
+                Some((from, canonical(address)))
+            }
+            StreamEvent::Failed(reason) => {
+                self.count(reason);
+                None
+            }
+        }
+    }
+}
+
+/// Where one member is.
+#[derive(Debug, Default)]
+struct Route {
+    /// Where it says it is, the best first.
+    said: Vec<SocketAddr>,
+    /// Where it is written to.
+    current: Option<SocketAddr>,
+    /// Whether `current` is one it says, or has answered there.
+    proven: bool,
+    /// If not: how much more came from there than went.
+    credit: usize,
+    /// Where it was heard besides, and how much came from there.
+    stray: Option<SocketAddr>,
+    stray_credit: usize,
+    /// What waits for an answer.
+    held: Option<Box<[u8]>>,
+    /// Since when, and how often, it was sent to without a sign of life.
+    unanswered: Option<(Time, u32)>,
+    asked: Option<Time>,
+}
+
+impl Route {
+    /// Whether it has been silent for so long that it should be asked, at the next address.
+    fn on_send(&mut self, now: Time) -> bool {
+        let (since, count) = self.unanswered.unwrap_or((now, 0));
+        self.unanswered = Some((since, count.saturating_add(1)));
+        if count < SILENCE_COUNT || now.since(since) < SILENCE || !self.proven {
+            return false;
+        }
+        self.unanswered = Some((now, 0));
+        let at = self.said.iter().position(|&said| Some(said) == self.current);
+        if let Some(&next) = self.said.get(at.map_or(0, |at| (at + 1) % self.said.len())) {
+            self.current = Some(next);
+        }
+        true
+    }
+
+    fn is_time_to_ask(&mut self, now: Time) -> bool {
+        let due = self.asked.is_none_or(|asked| now.since(asked) >= ASK_EVERY);
+        if due {
+            self.asked = Some(now);
+        }
+        due
+    }
+
+    /// Whether a hello may go to the current address now; pays for it.
+    fn may_ask(&mut self, now: Time) -> bool {
+        if !self.proven && self.credit < Sealer::HELLO || !self.is_time_to_ask(now) {
+            return false;
+        }
+        if !self.proven {
+            self.credit -= Sealer::HELLO;
+        }
+        true
+    }
+}
+
+/// What the tasks that serve streams have to say.
+#[derive(Debug)]
+enum StreamEvent {
+    /// This claims to be the beginning of a stream. No reply means it is not.
+    Begun {
+        head: Vec<u8>,
+        chunk: Vec<u8>,
+        last: bool,
+        reply: oneshot::Sender<(OpenStream, Vec<u8>)>,
+    },
+    /// All of it is here.
+    Complete { from: Peer, address: SocketAddr, body: Vec<u8> },
+    /// It came to nothing. Refused beginnings are not told again.
+    Failed(Drop),
+}
+
+async fn listen(address: SocketAddr) -> Result<(UdpSocket, TcpListener, SocketAddr), BindError> {
+    let failed = |protocol| move |source| BindError { address, protocol, source };
+    let mut tries = 0;
+    loop {
+        let udp = UdpSocket::bind(address).await.map_err(failed("UDP"))?;
+        let local = udp.local_addr().map_err(failed("UDP"))?;
+        match TcpListener::bind(local).await {
+            Ok(tcp) => return Ok((udp, tcp, local)),
+            // The port that was free for the one need not be free for the other.
+            Err(_) if address.port() == 0 && tries < 16 => tries += 1,
+            Err(source) => return Err(failed("TCP")(source)),
+        }
+    }
+}
+
+async fn accept(listener: TcpListener, report: mpsc::Sender<StreamEvent>) {
+    let mut readers: JoinSet<IpAddr> = JoinSet::new();
+    let mut from_each: BTreeMap<IpAddr, usize> = BTreeMap::new();
+    loop {
+        tokio::select! {
+            Some(done) = readers.join_next() => {
+                let Ok(ip) = done else { continue };
+                let left = from_each.get(&ip).map_or(0, |count| count - 1);
+                if left == 0 { from_each.remove(&ip) } else { from_each.insert(ip, left) };
+            }
+            accepted = listener.accept() => match accepted {
+                Ok((stream, address)) => {
+                    let each = from_each.entry(address.ip()).or_default();
+                    if readers.len() >= INBOUND || *each >= INBOUND_EACH {
+                        if *each == 0 { from_each.remove(&address.ip()); }
+                        // The loop must not wait for whoever counts.
+                        let _ = report.try_send(StreamEvent::Failed(Drop::StreamLimit));
+                        continue;
+                    }
+                    *each += 1;
+                    let report = report.clone();
+                    readers.spawn(async move {
+                        let read = timeout(STREAM_DEADLINE, read(stream, address, &report)).await;
+                        let outcome = match read {
+                            Ok(Ok(outcome)) => outcome,
+                            Ok(Err(reason)) => Some(StreamEvent::Failed(reason)),
+                            Err(_) => Some(StreamEvent::Failed(Drop::StreamTimeout)),
+                        };
+                        if let Some(outcome) = outcome {
+                            // Nobody is left to tell if the transport is gone.
+                            let _ = report.send(outcome).await;
+                        }
+                        address.ip()
+                    });
+                }
+                // Out of descriptors, most likely: it will not be better at once.
+                Err(_) => {
+                    let _ = report.try_send(StreamEvent::Failed(Drop::SocketError));
+                    tokio::time::sleep(time::Duration::from_millis(100)).await;
+                }
+            }
+        }
+    }
+}
+
+/// Reads one stream; none if its beginning was refused.
+async fn read(
+    mut stream: TcpStream,
+    address: SocketAddr,
+    report: &mpsc::Sender<StreamEvent>,
+) -> Result<Option<StreamEvent>, Drop> {
+    let begun = timeout(HEAD_DEADLINE, async {
+        let length = usize::from(stream.read_u8().await.map_err(|_| Drop::StreamBroken)?);
+        if length > MAX_HEADER {
+            return Err(Drop::NotOurs);
+        }
+        let mut head = vec![0; length];
+        stream.read_exact(&mut head).await.map_err(|_| Drop::StreamBroken)?;
+        let mut chunk = Vec::new();
+        let last = read_chunk(&mut stream, &mut chunk).await?;
+        Ok((head, chunk, last))
+    });
+    let (head, chunk, mut last) = begun.await.map_err(|_| Drop::StreamTimeout)??;
+    let (reply, opened) = oneshot::channel();
+    let begun = StreamEvent::Begun { head, chunk, last, reply };
+    if report.send(begun).await.is_err() {
+        return Ok(None);
+    }
+    let Ok((mut opened, mut chunk)) = opened.await else { return Ok(None) };
+    chunk.truncate(chunk.len() - CHUNK_EXTRA);
+    let mut body = chunk;
+    let mut chunk = Vec::new();
+    while !last {
+        last = read_chunk(&mut stream, &mut chunk).await?;
+        opened.open_next(&mut chunk, last)?;
+        let plain = &chunk[..chunk.len() - CHUNK_EXTRA];
+        if body.len() + plain.len() > Sealer::STREAM_ROOM {
+            return Err(Drop::TooLarge);
+        }
+        body.extend_from_slice(plain);
+    }
+    // One message, and nothing behind it.
+    match stream.read_u8().await {
+        Ok(_) => Err(Drop::Malformed),
+        Err(_) => Ok(Some(StreamEvent::Complete { from: opened.from, address, body })),
+    }
+}
+
+async fn read_chunk(stream: &mut TcpStream, chunk: &mut Vec<u8>) -> Result<bool, Drop> {
+    let mut prefix = [0; 2];
+    stream.read_exact(&mut prefix).await.map_err(|_| Drop::StreamBroken)?;
+    let (length, last) = chunk_prefix(prefix);
+    if length > CHUNK + CHUNK_EXTRA {
+        return Err(Drop::TooLarge);
+    }
+    chunk.resize(length, 0);
+    stream.read_exact(chunk).await.map_err(|_| Drop::StreamBroken)?;
+    Ok(last)
+}
+
+/// One form for one address: a socket for both versions shows those of the older one in the newer one's form.
+fn canonical(address: SocketAddr) -> SocketAddr {
+    match address.ip().to_canonical() {
+        IpAddr::V4(ip) => SocketAddr::new(ip.into(), address.port()),
+        // With its zone, without which a link-local address means nothing.
+        IpAddr::V6(_) => address,
+    }
+}
+
+fn mapped(address: SocketAddr) -> SocketAddr {
+    match address.ip() {
+        IpAddr::V4(ip) => SocketAddr::new(ip.to_ipv6_mapped().into(), address.port()),
+        IpAddr::V6(_) => address,
+    }
+}
+
+/// Datagrams and stream events taken between two looks at the deadlines: at 10 µs each, under a millisecond.
+const BATCH: usize = 64;
+/// Hellos remembered until they are answered.
+const ASKED: usize = 256;
+/// Addresses kept of one member.
+const ADDRESSES: usize = 8;
+/// Messages to a member without a sign of life, and for how long, before the next address is tried.
+const SILENCE_COUNT: u32 = 3;
+const SILENCE: Duration = Duration::from_secs(2);
+/// How often one member is asked at an address that may be forged.
+const ASK_EVERY: Duration = Duration::from_secs(1);
+/// Streams received at a time.
+pub const INBOUND: usize = 32;
+/// Of these, from one address.
+pub const INBOUND_EACH: usize = 4;
+/// Streams sent at a time.
+const OUTBOUND: usize = 16;
+/// For the first chunk, from somebody who may be a stranger.
+const HEAD_DEADLINE: time::Duration = time::Duration::from_secs(2);
+/// For all of a stream: 70 KB/s at least.
+const STREAM_DEADLINE: time::Duration = time::Duration::from_secs(15);
+const SEND_DEADLINE: time::Duration = time::Duration::from_secs(15);
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,482 @@
+use std::future::Future;
+
+use bellwether_proto::Boot;
+
+use super::*;
+use crate::key::{Key, KeyRing};
+
+const NOW: Time = Time::from_micros(10_000_000);
+
+fn peer(id: u64, boot: u64) -> Peer {
+    Peer::new(NodeId::new(id), Boot::new(boot))
+}
+
+fn sealer(me: Peer) -> Sealer {
+    Sealer::new(&KeyRing::new(Key::from_bytes([7; 32])), "farm", me)
+}
+
+fn loopback(port: u16) -> SocketAddr {
+    SocketAddr::new(Ipv4Addr::LOCALHOST.into(), port)
+}
+
+async fn transport(me: Peer) -> Transport {
+    Transport::bind(loopback(0), sealer(me)).await.unwrap()
+}
+
+async fn raw() -> UdpSocket {
+    UdpSocket::bind(loopback(0)).await.unwrap()
+}
+
+async fn within<T>(future: impl Future<Output = T>) -> T {
+    timeout(time::Duration::from_secs(20), future).await.expect("in twenty seconds")
+}
+
+/// What two transports have received: which of them, from whom, what.
+type Log = Vec<(usize, Peer, Option<Vec<u8>>)>;
+
+fn drain(which: usize, transport: &mut Transport, now: Time, log: &mut Log) {
+    while let Some(received) = transport.next(now) {
+        log.push((which, received.from, received.body.map(<[u8]>::to_vec)));
+    }
+}
+
+/// Runs both until the condition holds.
+async fn run_until(
+    a: &mut Transport,
+    b: &mut Transport,
+    now: Time,
+    done: impl Fn(&Log, &Transport, &Transport) -> bool,
+) -> Log {
+    let mut log = Log::new();
+    within(async {
+        loop {
+            drain(0, a, now, &mut log);
+            drain(1, b, now, &mut log);
+            if done(&log, a, b) {
+                break;
+            }
+            tokio::select! { () = a.ready() => {}, () = b.ready() => {} }
+        }
+    })
+    .await;
+    log
+}
+
+async fn introduce(a: &mut Transport, b: &mut Transport) {
+    a.hello(b.local());
+    run_until(a, b, NOW, |log, _, _| log.contains(&(0, peer(2, 1), None))).await;
+    a.send(NOW, NodeId::new(2), &[0; 100]).unwrap();
+    run_until(a, b, NOW, |log, _, _| log.iter().any(|entry| entry.0 == 1)).await;
+}
+
+async fn pair() -> (Transport, Transport) {
+    (transport(peer(1, 1)).await, transport(peer(2, 1)).await)
+}
+
+fn dropped(transport: &Transport, reason: Drop) -> u64 {
+    transport.counters().dropped[reason.as_str()]
+}
+
+#[tokio::test]
+async fn an_address_is_enough_to_start_talking() {
+    let (mut a, mut b) = pair().await;
+    introduce(&mut a, &mut b).await;
+    // It came from an address nobody vouches for: the answer may not be longer, and waits.
+    let answer = [5; 900];
+    b.send(NOW, NodeId::new(1), &answer).unwrap();
+    let log = run_until(&mut a, &mut b, NOW, |log, _, _| {
+        log.iter().any(|(at, _, body)| *at == 0 && body.is_some())
+    })
+    .await;
+    assert!(log.contains(&(1, peer(1, 1), None)), "asked, and answered: {log:?}");
+    assert!(log.contains(&(0, peer(2, 1), Some(answer.to_vec()))));
+    assert_eq!(
+        (a.address(NodeId::new(2)), b.address(NodeId::new(1))),
+        (Some(b.local()), Some(a.local()))
+    );
+    let counters = a.counters();
+    assert_eq!(counters.dropped.len(), Drop::ALL.len());
+    assert_eq!(counters.dropped.values().sum::<u64>(), 0, "{counters:?}");
+    // From here on a message is a packet and nothing else.
+    let before = (a.counters().sent, b.counters().sent);
+    for _ in 0..50 {
+        a.send(NOW, NodeId::new(2), b"ping").unwrap();
+        run_until(&mut a, &mut b, NOW, |log, _, _| !log.is_empty()).await;
+        b.send(NOW, NodeId::new(1), b"ack").unwrap();
+        run_until(&mut a, &mut b, NOW, |log, _, _| !log.is_empty()).await;
+    }
+    assert_eq!((a.counters().sent, b.counters().sent), (before.0 + 50, before.1 + 50));
+}
+
+#[tokio::test]
+async fn hearsay_of_a_life_and_an_address_needs_no_hello() {
+    let (mut a, mut b) = pair().await;
+    a.learn(NOW, peer(2, 1), &[b.local()]);
+    b.learn(NOW, peer(1, 1), &[a.local()]);
+    a.send(NOW, NodeId::new(2), b"ping").unwrap();
+    run_until(&mut a, &mut b, NOW, |log, _, _| {
+        log.contains(&(1, peer(1, 1), Some(b"ping".to_vec())))
+    })
+    .await;
+    b.send(NOW, NodeId::new(1), &[1; 1_000]).unwrap();
+    run_until(&mut a, &mut b, NOW, |log, _, _| {
+        log.contains(&(0, peer(2, 1), Some(vec![1; 1_000])))
+    })
+    .await;
+    assert_eq!((a.counters().sent, b.counters().sent), (1, 1));
+    assert_eq!(a.send(NOW, NodeId::new(9), b"x"), Err(Drop::NoAddress));
+    assert_eq!(dropped(&a, Drop::NoAddress), 1);
+}
+
+#[tokio::test]
+async fn what_does_not_fit_goes_by_stream_whole() {
+    let (mut a, mut b) = pair().await;
+    introduce(&mut a, &mut b).await;
+    for length in [Sealer::ROOM + 1, 16_384, 50_000, Sealer::STREAM_ROOM] {
+        let body: Vec<u8> = (0..length).map(|at| (at % 251) as u8).collect();
+        a.send(NOW, NodeId::new(2), &body).unwrap();
+        let log = run_until(&mut a, &mut b, NOW, |log, _, _| !log.is_empty()).await;
+        assert_eq!(log, [(1, peer(1, 1), Some(body))], "{length} bytes");
+    }
+    let more = vec![0; Sealer::STREAM_ROOM + 1];
+    assert_eq!(a.send(NOW, NodeId::new(2), &more), Err(Drop::TooLargeToSend));
+    // Nobody there: counted, and nothing waits for it.
+    a.learn(NOW, peer(3, 1), &[loopback(1)]);
+    a.send(NOW, NodeId::new(3), &more[1..]).unwrap();
+    run_until(&mut a, &mut b, NOW, |_, a, _| dropped(a, Drop::StreamBroken) == 1).await;
+}
+
+#[tokio::test]
+async fn strangers_get_no_answer_and_every_one_is_counted() {
+    let (mut a, mut b) = pair().await;
+    let stranger = raw().await;
+    let genuine = {
+        let mut other = Sealer::new(&KeyRing::new(Key::from_bytes([8; 32])), "farm", peer(3, 1));
+        let mut packet = Vec::new();
+        other.hello(&mut packet).unwrap();
+        packet
+    };
+    for (bytes, times) in [(&[][..], 3), (&[0x17; 900], 5), (&[0xB1; 1_400], 7), (&genuine, 11)] {
+        for _ in 0..times {
+            stranger.send_to(bytes, a.local()).await.unwrap();
+        }
+    }
+    run_until(&mut a, &mut b, NOW, |_, a, _| a.counters().dropped.values().sum::<u64>() == 26)
+        .await;
+    for (reason, count) in
+        [(Drop::Short, 3), (Drop::NotOurs, 5), (Drop::TooLarge, 7), (Drop::UnknownKey, 11)]
+    {
+        assert_eq!(dropped(&a, reason), count, "{reason}");
+    }
+    assert_eq!((a.counters().sent, a.counters().received), (0, 0));
+    assert!(stranger.try_recv(&mut [0; 9]).is_err());
+}
+
+#[tokio::test]
+async fn a_flood_does_not_keep_the_owner_from_its_deadlines() {
+    let mut a = transport(peer(1, 1)).await;
+    let stranger = raw().await;
+    for _ in 0..100 {
+        stranger.send_to(&[0; 50], a.local()).await.unwrap();
+    }
+    a.ready().await;
+    assert_eq!(a.next(NOW), None);
+    assert_eq!(dropped(&a, Drop::NotOurs), BATCH as u64);
+    assert_eq!(a.next(NOW), None, "the batch is over");
+    within(a.ready()).await;
+    assert_eq!(a.next(NOW), None);
+    assert_eq!(dropped(&a, Drop::NotOurs), 100);
+}
+
+#[tokio::test]
+#[allow(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "the one thing measured here is real time"
+)]
+async fn floods_are_read_as_fast_as_the_socket_gives_them() {
+    let mut a = transport(peer(1, 1)).await;
+    let stranger = raw().await;
+    let mut forged = Vec::new();
+    let mut ada = sealer(peer(3, 1));
+    ada.learn(peer(1, 1));
+    ada.seal(NodeId::new(1), &[0; 400], &mut forged).unwrap();
+    *forged.last_mut().unwrap() ^= 1;
+    for (name, bytes, reason) in
+        [("noise", vec![0; 400], Drop::NotOurs), ("forged", forged, Drop::Auth)]
+    {
+        let mut spent = time::Duration::ZERO;
+        let rounds = 300;
+        for round in 1..=rounds {
+            for _ in 0..BATCH {
+                stranger.send_to(&bytes, a.local()).await.unwrap();
+            }
+            let start = time::Instant::now();
+            within(async {
+                while dropped(&a, reason) < round * BATCH as u64 {
+                    a.ready().await;
+                    assert_eq!(a.next(NOW), None);
+                }
+            })
+            .await;
+            spent += start.elapsed();
+        }
+        // Printed and not judged: how long it takes is the machine's business.
+        let each = spent / (rounds as u32 * BATCH as u32);
+        println!("{name}, {} bytes: {each:?} each, from the socket to the counter", bytes.len());
+    }
+    assert_eq!(a.counters().sent, 0);
+}
+
+#[tokio::test]
+async fn a_restarted_receiver_is_found_again_and_takes_nothing_recorded() {
+    let (mut a, mut b) = pair().await;
+    a.learn(NOW, peer(2, 1), &[b.local()]);
+    b.learn(NOW, peer(1, 1), &[a.local()]);
+    a.send(NOW, NodeId::new(2), b"ping").unwrap();
+    run_until(&mut a, &mut b, NOW, |log, _, _| !log.is_empty()).await;
+    let address = b.local();
+    drop(b);
+    let mut b = within(async {
+        loop {
+            // The listener's task ends a moment after its owner.
+            match Transport::bind(address, sealer(peer(2, 2))).await {
+                Ok(transport) => break transport,
+                Err(_) => tokio::task::yield_now().await,
+            }
+        }
+    })
+    .await;
+    for step in 0..5 {
+        let now = NOW + Duration::from_secs(step);
+        a.send(now, NodeId::new(2), b"are you there").unwrap();
+    }
+    let log =
+        run_until(&mut a, &mut b, NOW, |log, _, _| log.contains(&(0, peer(2, 2), None))).await;
+    assert_eq!(log.len(), 1, "what was sealed for the earlier life is not opened: {log:?}");
+    assert!(dropped(&b, Drop::Auth) >= 3);
+    a.send(NOW + Duration::from_secs(5), NodeId::new(2), b"welcome back").unwrap();
+    run_until(&mut a, &mut b, NOW, |log, _, _| {
+        log.contains(&(1, peer(1, 1), Some(b"welcome back".to_vec())))
+    })
+    .await;
+}
+
+#[tokio::test]
+async fn a_silent_address_gives_way_to_the_next() {
+    let (mut a, mut b) = pair().await;
+    let dead = raw().await;
+    a.learn(NOW, peer(2, 1), &[dead.local_addr().unwrap(), b.local()]);
+    for step in 0..5 {
+        assert_eq!(a.address(NodeId::new(2)), dead.local_addr().ok(), "step {step}");
+        a.send(NOW + Duration::from_millis(600 * step), NodeId::new(2), b"ping").unwrap();
+    }
+    assert_eq!(a.address(NodeId::new(2)), Some(b.local()));
+    let log = run_until(&mut a, &mut b, NOW, |log, _, _| log.len() == 2).await;
+    assert!(log.contains(&(1, peer(1, 1), Some(b"ping".to_vec()))), "{log:?}");
+    assert!(log.contains(&(0, peer(2, 1), None)), "{log:?}");
+    // As long as it is heard it stays.
+    for step in 10..30 {
+        a.send(NOW + Duration::from_secs(step), NodeId::new(2), b"ping").unwrap();
+        b.learn(NOW, peer(1, 1), &[a.local()]);
+        b.send(NOW + Duration::from_secs(step), NodeId::new(1), b"ack").unwrap();
+        run_until(&mut a, &mut b, NOW, |log, _, _| log.len() == 2).await;
+    }
+    assert_eq!(a.address(NodeId::new(2)), Some(b.local()));
+}
+
+#[tokio::test]
+async fn a_packet_sent_on_from_elsewhere_turns_no_traffic_there() {
+    let mut b = transport(peer(2, 1)).await;
+    let (home, middle) = (raw().await, raw().await);
+    b.learn(NOW, peer(1, 1), &[home.local_addr().unwrap()]);
+    let mut ada = sealer(peer(1, 1));
+    ada.learn(peer(2, 1));
+    let mut there = 0;
+    for step in 0..20 {
+        let mut packet = Vec::new();
+        ada.seal(NodeId::new(2), &[0; 40], &mut packet).unwrap();
+        there += middle.send_to(&packet, b.local()).await.unwrap();
+        within(async {
+            while b.counters().received < step + 1 {
+                b.ready().await;
+                while b.next(NOW).is_some() {}
+            }
+        })
+        .await;
+        b.send(NOW, NodeId::new(1), &[0; 1_000]).unwrap();
+    }
+    assert_eq!(b.address(NodeId::new(1)), home.local_addr().ok());
+    let received = |socket: &UdpSocket| {
+        let mut lengths = Vec::new();
+        while let Ok(length) = socket.try_recv(&mut [0; 1_300]) {
+            lengths.push(length);
+        }
+        lengths
+    };
+    home.readable().await.unwrap();
+    assert_eq!(received(&home).len(), 20);
+    // Only a question whether Ada has moved there, once a second.
+    middle.readable().await.unwrap();
+    assert_eq!(received(&middle), [Sealer::HELLO]);
+    assert!(Sealer::HELLO <= there);
+}
+
+#[tokio::test]
+async fn to_an_address_that_may_be_forged_goes_no_more_than_came_from_it() {
+    let mut b = transport(peer(2, 1)).await;
+    let forger = raw().await;
+    let mut ada = sealer(peer(1, 1));
+    ada.learn(peer(2, 1));
+    let (mut there, mut back) = (0, 0);
+    let mut buffer = [0; 1_300];
+    for step in 0..60 {
+        let now = NOW + Duration::from_millis(300 * step);
+        let mut packet = Vec::new();
+        ada.seal(NodeId::new(2), &[0; 20], &mut packet).unwrap();
+        there += forger.send_to(&packet, b.local()).await.unwrap();
+        within(async {
+            while b.counters().received < step + 1 {
+                b.ready().await;
+                while b.next(now).is_some() {}
+            }
+        })
+        .await;
+        for _ in 0..3 {
+            b.send(now, NodeId::new(1), &[0; 30]).unwrap();
+            b.send(now, NodeId::new(1), &[0; 600]).unwrap();
+        }
+        while let Ok(length) = forger.try_recv(&mut buffer) {
+            back += length;
+        }
+        assert!(back <= there, "step {step}: {back} bytes for {there}");
+    }
+    assert!(back > 0 && b.counters().dropped[Drop::UnprovenAddress.as_str()] > 0);
+}
+
+#[tokio::test]
+async fn a_member_that_moves_is_followed_once_it_answers_there() {
+    let (mut a, mut b) = pair().await;
+    a.learn(NOW, peer(2, 1), &[b.local()]);
+    b.learn(NOW, peer(1, 1), &[loopback(1)]);
+    a.send(NOW, NodeId::new(2), &[0; 100]).unwrap();
+    run_until(&mut a, &mut b, NOW, |log, _, b| {
+        log.contains(&(1, peer(1, 1), None)) && b.address(NodeId::new(1)) != Some(loopback(1))
+    })
+    .await;
+    assert_eq!(b.address(NodeId::new(1)), Some(a.local()));
+}
+
+#[tokio::test]
+async fn addresses_nobody_can_have_are_passed_over() {
+    let mut a = transport(peer(1, 1)).await;
+    let bad = ["0.0.0.0:7738", "224.0.0.9:7738", "255.255.255.255:1", "127.0.0.1:0", "[::]:1"];
+    let mut addresses: Vec<SocketAddr> = bad.iter().map(|text| text.parse().unwrap()).collect();
+    a.learn(NOW, peer(2, 1), &addresses);
+    assert_eq!(a.address(NodeId::new(2)), None);
+    addresses.push("[::ffff:10.0.0.3]:7738".parse().unwrap());
+    a.learn(NOW, peer(2, 1), &addresses);
+    assert_eq!(a.address(NodeId::new(2)), "10.0.0.3:7738".parse().ok());
+}
+
+#[tokio::test]
+async fn one_port_for_both_and_a_taken_one_is_said() {
+    let a = transport(peer(1, 1)).await;
+    let error = Transport::bind(a.local(), sealer(peer(2, 1))).await.unwrap_err();
+    let message = error.to_string();
+    assert!(message.starts_with(&format!("cannot listen on {} (UDP): ", a.local())), "{message}");
+    assert!(message.ends_with("another agent runs there, or choose another port with --bind"));
+    let both = SocketAddr::new(std::net::Ipv6Addr::LOCALHOST.into(), 0);
+    if let Ok(mut six) = Transport::bind(both, sealer(peer(3, 1))).await {
+        let mut other = Transport::bind(both, sealer(peer(4, 1))).await.unwrap();
+        six.hello(other.local());
+        run_until(&mut six, &mut other, NOW, |log, _, _| log.contains(&(0, peer(4, 1), None)))
+            .await;
+    }
+}
+
+async fn stream_of(bytes: &[u8], to: &Transport) -> TcpStream {
+    let mut stream = TcpStream::connect(to.local()).await.unwrap();
+    stream.write_all(bytes).await.unwrap();
+    stream
+}
+
+#[tokio::test]
+async fn hostile_streams_are_refused_by_reason() {
+    let (mut a, mut b) = pair().await;
+    let mut ada = sealer(peer(9, 1));
+    ada.learn(peer(1, 1));
+    let mut genuine = Vec::new();
+    ada.seal_stream(NodeId::new(1), &[3; 40_000], &mut genuine).unwrap();
+    let head = 1 + usize::from(genuine[0]);
+    let mut forged = genuine.clone();
+    forged[head + 9] ^= 1;
+    let mut giant = genuine[..head].to_vec();
+    giant.extend([0xff, 0x7f]);
+    let trailing = {
+        let mut bytes = Vec::new();
+        ada.seal_stream(NodeId::new(1), b"short", &mut bytes).unwrap();
+        bytes.push(0);
+        bytes
+    };
+    for (name, bytes, reason) in [
+        ("another protocol", b"GET / HTTP/1.1\r\n\r\n".to_vec(), Drop::NotOurs),
+        ("cut in the header", genuine[..5].to_vec(), Drop::StreamBroken),
+        ("forged", forged, Drop::Auth),
+        ("giant", giant, Drop::TooLarge),
+        ("something behind it", trailing, Drop::Malformed),
+        ("cut in a later chunk", genuine[..30_000].to_vec(), Drop::StreamBroken),
+        // Its beginning was opened just now, so it does not open again.
+        ("replayed", genuine.clone(), Drop::Replay),
+    ] {
+        let before = dropped(&a, reason);
+        let stream = stream_of(&bytes, &a).await;
+        drop(stream);
+        let log = run_until(&mut a, &mut b, NOW, |_, a, _| dropped(a, reason) == before + 1).await;
+        assert!(log.is_empty(), "{name}");
+    }
+    assert_eq!(a.counters().received, 0);
+}
+
+#[tokio::test]
+async fn one_address_cannot_take_all_streams() {
+    let (mut a, mut b) = pair().await;
+    introduce(&mut a, &mut b).await;
+    let mut idle = Vec::new();
+    for _ in 0..INBOUND_EACH {
+        idle.push(stream_of(&[20], &b).await);
+    }
+    let mut one_more = stream_of(&[20], &b).await;
+    run_until(&mut a, &mut b, NOW, |_, _, b| dropped(b, Drop::StreamLimit) == 1).await;
+    assert!(one_more.read_u8().await.is_err(), "closed");
+    // Datagrams go on meanwhile, and so do streams once there is room.
+    a.send(NOW, NodeId::new(2), b"ping").unwrap();
+    run_until(&mut a, &mut b, NOW, |log, _, _| !log.is_empty()).await;
+    drop(idle);
+    run_until(&mut a, &mut b, NOW, |_, _, b| dropped(b, Drop::StreamBroken) == INBOUND_EACH as u64)
+        .await;
+    a.send(NOW, NodeId::new(2), &[4; 9_000]).unwrap();
+    run_until(&mut a, &mut b, NOW, |log, _, _| !log.is_empty()).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_dawdles_is_cut_off() {
+    let (mut a, mut b) = pair().await;
+    let mut idle = stream_of(&[20, 1, 2, 3], &a).await;
+    let start = tokio::time::Instant::now();
+    while dropped(&a, Drop::StreamTimeout) == 0 {
+        let mut log = Log::new();
+        drain(0, &mut a, NOW, &mut log);
+        tokio::select! { () = a.ready() => {}, () = b.ready() => {} }
+        drain(0, &mut a, NOW, &mut log);
+    }
+    assert!(start.elapsed() >= HEAD_DEADLINE && start.elapsed() < 2 * HEAD_DEADLINE);
+    assert!(idle.read_u8().await.is_err(), "closed");
+}
+
+#[test]
+fn a_peer_costs_little() {
+    let each = crate::seal::PEER_BYTES + size_of::<(NodeId, Route)>();
+    assert!(each <= 450, "{each} bytes");
+    println!("{each} bytes a peer, {} of them for the seal", crate::seal::PEER_BYTES);
+}
