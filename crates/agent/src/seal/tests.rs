@@ -411,6 +411,33 @@ fn no_key_and_nonce_meet_twice() {
 }
 
 #[test]
+fn every_life_cluster_key_and_purpose_has_a_key_of_its_own() {
+    // Of zeros the ciphertext is the key stream: equal ones would show equal keys.
+    let zeros = [0; 64];
+    let stream = |key: Key, cluster: &str, me: Peer, as_stream: bool| {
+        let mut sealer = Sealer::new(&KeyRing::new(key), cluster, me);
+        sealer.learn(peer(9, 1));
+        let mut out = Vec::new();
+        if as_stream {
+            sealer.seal_stream(NodeId::new(9), &zeros, &mut out).unwrap();
+        } else {
+            sealer.seal(NodeId::new(9), &zeros, &mut out).unwrap();
+        }
+        out[out.len() - TAG - zeros.len()..out.len() - TAG].to_vec()
+    };
+    let streams: std::collections::BTreeSet<_> = [
+        stream(key(1), "farm", peer(1, 7), false),
+        stream(key(2), "farm", peer(1, 7), false),
+        stream(key(1), "field", peer(1, 7), false),
+        stream(key(1), "farm", peer(2, 7), false),
+        stream(key(1), "farm", peer(1, 8), false),
+        stream(key(1), "farm", peer(1, 7), true),
+    ]
+    .into();
+    assert_eq!(streams.len(), 6);
+}
+
+#[test]
 fn whoever_lives_under_a_taken_identity_is_told() {
     let (mut older, mut bob) = acquainted();
     let mut newer = sealer(1, 8);

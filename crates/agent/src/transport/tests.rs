@@ -355,6 +355,51 @@ async fn to_an_address_that_may_be_forged_goes_no_more_than_came_from_it() {
 }
 
 #[tokio::test]
+async fn a_welcome_from_elsewhere_proves_no_address() {
+    let mut b = transport(peer(2, 1)).await;
+    let (home, middle) = (raw().await, raw().await);
+    let mut ada = sealer(peer(1, 1));
+    b.hello(home.local_addr().unwrap());
+    let mut greeting = [0; Sealer::HELLO];
+    within(home.recv(&mut greeting)).await.unwrap();
+    ada.open(NOW, &mut greeting).unwrap();
+    let mut welcome = Vec::new();
+    assert!(ada.answer(&mut welcome));
+    middle.send_to(&welcome, b.local()).await.unwrap();
+    within(b.ready()).await;
+    assert!(b.next(NOW).is_some_and(|received| received.from == peer(1, 1)));
+    assert!(!b.routes[&NodeId::new(1)].proven);
+    b.send(NOW, NodeId::new(1), &[0; 1_000]).unwrap();
+    assert_eq!(b.counters().sent, 1, "it waits");
+}
+
+#[tokio::test]
+async fn what_is_for_everybody_is_heard_once_its_sender_is_known_to_live() {
+    let (mut a, mut b) = pair().await;
+    a.send_group(b.local(), &[1; 60]).unwrap();
+    // B does not believe it, and asks.
+    run_until(&mut a, &mut b, NOW, |log, _, _| log.contains(&(1, peer(1, 1), None))).await;
+    assert_eq!(dropped(&b, Drop::Unproven), 1);
+    a.send_group(b.local(), &[2; 60]).unwrap();
+    let heard = (1, peer(1, 1), Some(vec![2; 60]));
+    run_until(&mut a, &mut b, NOW, |log, _, _| log.contains(&heard)).await;
+}
+
+#[tokio::test]
+async fn a_socket_for_both_versions_knows_the_older_by_its_own_name() {
+    let any = SocketAddr::new(std::net::Ipv6Addr::UNSPECIFIED.into(), 0);
+    let Ok(mut a) = Transport::bind(any, sealer(peer(1, 1))).await else {
+        return; // A machine without IPv6 has nothing to show here.
+    };
+    let mut b = transport(peer(2, 1)).await;
+    a.hello(b.local());
+    run_until(&mut a, &mut b, NOW, |log, _, _| log.contains(&(0, peer(2, 1), None))).await;
+    assert_eq!(a.address(NodeId::new(2)), Some(b.local()));
+    a.send(NOW, NodeId::new(2), &[1; 5_000]).unwrap();
+    run_until(&mut a, &mut b, NOW, |log, _, _| !log.is_empty()).await;
+}
+
+#[tokio::test]
 async fn a_member_that_moves_is_followed_once_it_answers_there() {
     let (mut a, mut b) = pair().await;
     a.learn(NOW, peer(2, 1), &[b.local()]);
