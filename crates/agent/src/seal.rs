@@ -1014,7 +1014,7 @@ pub(crate) const CHUNK: usize = 16 * 1024;
 /// What a chunk is longer by once it is sealed.
 pub const CHUNK_EXTRA: usize = TAG;
 const LAST: u16 = 0x8000;
-/// Answered hellos a second of those that may be recordings; arbitrary. 100 KB/s at most.
+/// Answered hellos a second of those that may be recordings; arbitrary. 118 KB/s at most.
 const ANSWERS: u64 = 2_000;
 
 #[cfg(test)]
