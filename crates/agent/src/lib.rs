@@ -4,7 +4,14 @@
 //! [`bellwether_proto::machine`], like the simulator, of which it knows nothing. Everybody else, be it the HTTP
 //! interface, a hook or the program this is embedded in, holds a [`Handle`] and asks.
 
+#![allow(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    reason = "this is a host: it owns the clock, the sockets and the threads"
+)]
+
 pub use self::{
+    config::{Config, ConfigError},
     handle::{Handle, Inbox, Refused, Request, Requested, Stopped},
     key::{Fingerprint, Key, KeyError, KeyLineError, KeyRing, KeyTextError, Stage},
     seal::{CHUNK_EXTRA, Content, Drop, OpenStream, Opened, Sealer},
@@ -15,7 +22,10 @@ pub use self::{
     transport::{BindError, INBOUND, INBOUND_EACH, Received, Transport},
 };
 
+pub mod api;
+pub mod config;
 mod handle;
+pub mod hooks;
 mod key;
 mod seal;
 mod status;

@@ -1,0 +1,80 @@
+//! A connection whose peer must take what it is sent.
+//!
+//! An answer's own deadline would not help: its body is polled only while the socket takes bytes, so that a reader who
+//! stops reading would never be given up. The write itself has to fail.
+
+use std::{
+    future::Future as _,
+    io,
+    pin::Pin,
+    task::{Context, Poll, ready},
+    time::Duration,
+};
+
+use tokio::{
+    io::{AsyncRead, AsyncWrite, ReadBuf},
+    net::TcpStream,
+    time::{Instant, Sleep, sleep},
+};
+
+/// A stream on which no write may take longer than this.
+#[derive(Debug)]
+pub(super) struct Deadline {
+    stream: TcpStream,
+    longest: Duration,
+    waiting: bool,
+    sleep: Pin<Box<Sleep>>,
+}
+
+impl Deadline {
+    pub(super) fn new(stream: TcpStream, longest: Duration) -> Self {
+        Self { stream, longest, waiting: false, sleep: Box::pin(sleep(longest)) }
+    }
+
+    fn or_too_long<T>(
+        &mut self,
+        context: &mut Context<'_>,
+        written: Poll<io::Result<T>>,
+    ) -> Poll<io::Result<T>> {
+        if written.is_ready() {
+            self.waiting = false;
+            return written;
+        }
+        if !self.waiting {
+            self.waiting = true;
+            self.sleep.as_mut().reset(Instant::now() + self.longest);
+        }
+        ready!(self.sleep.as_mut().poll(context));
+        Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, "the peer does not read")))
+    }
+}
+
+impl AsyncRead for Deadline {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_read(context, buffer)
+    }
+}
+
+impl AsyncWrite for Deadline {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.stream).poll_write(context, bytes);
+        self.or_too_long(context, written)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let flushed = Pin::new(&mut self.stream).poll_flush(context);
+        self.or_too_long(context, flushed)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_shutdown(context)
+    }
+}

@@ -1,0 +1,160 @@
+//! The agent over HTTP: what it knows, what happens, and what may be asked of it.
+//!
+//! Any web page that the operator looks at can send requests to loopback, so being local proves nothing: who asks must
+//! call this server by a name it has, must not come from another site, and must know the token to change anything.
+//! Every route says who may use it; there is no default.
+
+use std::{net::SocketAddr, sync::Arc, time::Duration};
+
+use axum::{
+    Router,
+    middleware::{from_fn, from_fn_with_state},
+    routing::{MethodRouter, get, on, post},
+};
+use tokio::{sync::Semaphore, time::timeout};
+
+use self::{access::Access, problem::Problem};
+pub use self::{server::serve, token::Token};
+use crate::{
+    config::Config,
+    handle::{Handle, Request},
+    hooks::HookView,
+    status::{ElectionStatus, Status},
+};
+
+mod access;
+mod answer;
+mod body;
+mod command;
+mod deadline;
+mod events;
+mod health;
+mod metrics;
+mod problem;
+mod query;
+mod server;
+mod token;
+
+/// What the routes share.
+#[derive(Clone, Debug)]
+pub struct Api {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    handle: Handle,
+    hooks: HookView,
+    token: Option<Token>,
+    names: Vec<String>,
+    /// Whether whoever reaches us may read: on loopback.
+    open: bool,
+    /// Streams of events that may still be opened.
+    streams: Arc<Semaphore>,
+}
+
+impl Api {
+    /// The interface of the agent behind `handle`, for a listener bound to `bound`.
+    pub fn new(
+        config: &Config,
+        bound: SocketAddr,
+        token: Option<Token>,
+        handle: Handle,
+        hooks: HookView,
+    ) -> Self {
+        let shared = Shared {
+            handle,
+            hooks,
+            token,
+            names: config.api_names.clone(),
+            open: bound.ip().is_loopback(),
+            streams: Arc::new(Semaphore::new(STREAMS)),
+        };
+        Self { shared: Arc::new(shared) }
+    }
+
+    /// What the agent knows; it must say so soon, or it is not in a state to know.
+    async fn status(&self) -> Result<Status, Problem> {
+        match timeout(PATIENCE, self.shared.handle.status()).await {
+            Ok(Ok(status)) => Ok(status),
+            Ok(Err(_)) => Err(Problem::stopped()),
+            Err(_) => Err(Problem::busy()),
+        }
+    }
+
+    async fn election(&self, name: &str) -> Result<ElectionStatus, Problem> {
+        let status = self.status().await?;
+        let found = status.elections.iter().find(|election| election.election == name);
+        found.cloned().ok_or_else(|| Problem::no_such_election(name, &status))
+    }
+
+    async fn request(&self, request: Request) -> Result<(), Problem> {
+        match timeout(PATIENCE, self.shared.handle.request(request)).await {
+            Ok(Ok(Ok(()))) => Ok(()),
+            Ok(Ok(Err(refused))) => Err(Problem::refused(&refused)),
+            Ok(Err(_)) => Err(Problem::stopped()),
+            Err(_) => Err(Problem::busy()),
+        }
+    }
+}
+
+struct Route {
+    path: &'static str,
+    access: Access,
+    methods: MethodRouter<Api>,
+}
+
+fn route(path: &'static str, access: Access, methods: MethodRouter<Api>) -> Route {
+    Route { path, access, methods }
+}
+
+/// All there is. `openapi.json` describes the same, and a test asks for each.
+fn routes() -> Vec<Route> {
+    use Access::{Command, Open, Read};
+    use axum::routing::MethodFilter;
+    let probe = MethodFilter::GET.or(MethodFilter::HEAD).or(MethodFilter::OPTIONS);
+    vec![
+        route("/", Read, get(query::root)),
+        route("/healthz", Open, get(health::healthy)),
+        route("/livez", Open, get(health::alive)),
+        route("/readyz", Open, get(health::ready)),
+        route("/metrics", Read, get(metrics::metrics)),
+        route("/openapi.json", Open, get(query::openapi)),
+        route("/v1/status", Read, get(query::status)),
+        route("/v1/leader", Read, get(query::leader)),
+        route("/v1/elections", Read, get(query::elections)),
+        route("/v1/elections/{election}", Read, get(query::election)),
+        route("/v1/elections/{election}/is-leader", Open, on(probe, query::is_leader)),
+        route("/v1/elections/{election}/resign", Command, post(command::resign)),
+        route("/v1/elections/{election}/transfer", Command, post(command::transfer)),
+        route("/v1/members", Read, get(query::members)),
+        route("/v1/topology", Read, get(query::topology)),
+        route("/v1/why/{member}", Read, get(query::why)),
+        route("/v1/hooks", Read, get(query::hooks)),
+        route("/v1/events", Read, get(events::events)),
+        route("/v1/join", Command, post(command::join)),
+        route("/v1/leave", Command, post(command::leave)),
+        route("/v1/force-leave", Command, post(command::force_leave)),
+        route("/v1/tags", Command, post(command::tags)),
+    ]
+}
+
+fn router(api: &Api) -> Router {
+    let add = |router: Router<Api>, Route { path, access, methods }: Route| {
+        let allowed = from_fn_with_state((api.clone(), access), access::allowed);
+        router.route(path, methods.layer(allowed))
+    };
+    routes()
+        .into_iter()
+        .fold(Router::new(), add)
+        .fallback(query::nothing)
+        .method_not_allowed_fallback(query::wrong_method)
+        .layer(from_fn_with_state(api.clone(), access::meant_for_us))
+        .layer(from_fn(answer::plain))
+        .with_state(api.clone())
+}
+
+/// How long the agent may take to answer. It answers between two packets; more than this is a stall.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// Streams of events at once. Each is a connection and a place in the history.
+const STREAMS: usize = 128;

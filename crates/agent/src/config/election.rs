@@ -1,0 +1,209 @@
+//! Named elections.
+
+use bellwether_proto::{Duration, election::churn_tolerant::Variant};
+
+use super::field::{Field, NAMES, Result, check_name, parse_duration};
+use crate::status::Role;
+
+/// One named election this agent takes part in.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Election {
+    /// Its name, the same on every node.
+    pub name: String,
+    /// What is promised, and by which protocol; the same on every node.
+    pub mode: Mode,
+    /// What this node is in it.
+    pub role: Role,
+    /// What this node is worth there; more is better.
+    pub priority: u32,
+}
+
+/// A promise and the settings of the protocol that keeps it.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Mode {
+    /// One leader per connected part, once it is quiet; no quorum.
+    Eventual(Eventual),
+    /// One leader per segment of local multicast; nothing to configure.
+    Announced,
+}
+
+/// Settings of an eventual election.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Eventual {
+    /// Which of the four protocols.
+    pub variant: Variant,
+    /// From how many other lists a live node may be missing. Raising it costs two messages an election.
+    pub c: u16,
+    /// How many may crash while an election runs. Raising it costs two messages an election.
+    pub f: u16,
+    /// By how much a challenger's priority must exceed the leader's.
+    pub margin: u32,
+    /// What a leader does that hears nobody any more.
+    pub on_isolation: OnIsolation,
+}
+
+/// What a leader does that hears nobody any more.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum OnIsolation {
+    /// Goes on leading: a network of one has a leader, and so has the other part.
+    #[default]
+    Hold,
+    /// Goes on for so long.
+    HoldFor(Duration),
+    /// Stops leading once it has given up on all others.
+    StepDown,
+}
+
+impl Mode {
+    /// As it is written.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Eventual(_) => "eventual",
+            Self::Announced => "announced",
+        }
+    }
+}
+
+impl Default for Eventual {
+    fn default() -> Self {
+        Self {
+            variant: Variant::Hybrid,
+            c: 4,
+            f: 1,
+            margin: 0,
+            on_isolation: OnIsolation::default(),
+        }
+    }
+}
+
+impl Default for Election {
+    fn default() -> Self {
+        Self {
+            name: "default".to_owned(),
+            mode: Mode::Eventual(Eventual::default()),
+            role: Role::Candidate,
+            priority: PRIORITY,
+        }
+    }
+}
+
+impl std::fmt::Display for OnIsolation {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Hold => f.write_str("hold"),
+            Self::HoldFor(time) => write!(f, "hold-for {time}"),
+            Self::StepDown => f.write_str("step-down"),
+        }
+    }
+}
+
+/// All `[election.NAME]`, or one eventual election called `default`.
+pub(super) fn read(field: Option<Field<'_>>) -> Result<Vec<Election>> {
+    let named = field.map_or(Ok(Vec::new()), Field::named)?;
+    if named.len() > MOST {
+        let (_, surplus) = &named[MOST];
+        let error = surplus.error_unquoted(format!("is election number {}", MOST + 1));
+        return Err(error.with_allowed(format!("at most {MOST} elections")));
+    }
+    if named.is_empty() {
+        return Ok(vec![Election::default()]);
+    }
+    named.into_iter().map(|(name, field)| one(name, field)).collect()
+}
+
+fn one(name: &str, field: Field<'_>) -> Result<Election> {
+    if let Err(problem) = check_name(name) {
+        return Err(field.error_unquoted(problem).with_allowed(NAMES));
+    }
+    let mut section = field.section()?;
+    let mode = section.or("mode", Promise::Eventual, promise)?;
+    let role = section.or("role", Role::Candidate, |field| {
+        field.choice(&[("candidate", Role::Candidate), ("observer", Role::Observer)])
+    })?;
+    let priority = section.take("priority");
+    if let (Role::Observer, Some(priority)) = (role, &priority) {
+        let error = priority.error("is for candidates; this node is an observer and never leads");
+        return Err(error.with_allowed("no priority, or role = \"candidate\""));
+    }
+    let priority = priority.map_or(Ok(PRIORITY), |field| field.integer(0..=HIGHEST))?;
+    let mode = match mode {
+        Promise::Announced => {
+            for key in ["variant", "c", "f", "margin", "on_isolation"] {
+                if let Some(field) = section.take(key) {
+                    let error = field.error("means nothing in an announced election");
+                    return Err(error.with_allowed("role and priority, or mode = \"eventual\""));
+                }
+            }
+            Mode::Announced
+        }
+        Promise::Eventual => {
+            let default = Eventual::default();
+            let bound = |field: &Field<'_>| {
+                field.integer(0..=TOLERATED).map(|bound| u16::try_from(bound).unwrap_or(u16::MAX))
+            };
+            Mode::Eventual(Eventual {
+                variant: section.or("variant", default.variant, |field| field.choice(&VARIANTS))?,
+                c: section.or("c", default.c, bound)?,
+                f: section.or("f", default.f, bound)?,
+                margin: section.or("margin", default.margin, |field| field.integer(0..=HIGHEST))?,
+                on_isolation: section.or("on_isolation", default.on_isolation, on_isolation)?,
+            })
+        }
+    };
+    section.end()?;
+    Ok(Election { name: name.to_owned(), mode, role, priority })
+}
+
+#[derive(Clone, Copy)]
+enum Promise {
+    Eventual,
+    Announced,
+}
+
+fn promise(field: &Field<'_>) -> Result<Promise> {
+    if let Ok("central" | "leased" | "learned") = field.text() {
+        let error = field.error("is not in this version");
+        return Err(error.with_allowed("\"eventual\", \"announced\""));
+    }
+    field.choice(&[("eventual", Promise::Eventual), ("announced", Promise::Announced)])
+}
+
+fn on_isolation(field: &Field<'_>) -> Result<OnIsolation> {
+    let allowed = "\"hold\", \"step-down\", or \"hold-for\" and a duration: \"hold-for 30s\"";
+    match field.text()? {
+        "hold" => Ok(OnIsolation::Hold),
+        "step-down" => Ok(OnIsolation::StepDown),
+        text => {
+            let Some(time) = text.strip_prefix("hold-for ") else {
+                return Err(field.error("is not known here").with_allowed(allowed));
+            };
+            match parse_duration(time.trim()) {
+                Ok(time) if !time.is_zero() => Ok(OnIsolation::HoldFor(time)),
+                Ok(_) => Err(field.error("holds for no time at all").with_allowed(allowed)),
+                Err(problem) => {
+                    let problem = format!("is not a duration: {problem}");
+                    Err(field.error(problem).with_allowed(allowed))
+                }
+            }
+        }
+    }
+}
+
+/// The name of a variant, as it is written.
+pub(super) fn variant_name(variant: Variant) -> &'static str {
+    VARIANTS.iter().find(|(_, known)| *known == variant).map_or("hybrid", |&(name, _)| name)
+}
+
+const VARIANTS: [(&str, Variant); 4] = [
+    ("base", Variant::Base),
+    ("optimistic", Variant::Optimistic),
+    ("preferred", Variant::Preferred),
+    ("hybrid", Variant::Hybrid),
+];
+/// In the middle, so that some can be worth less without all having to say so.
+const PRIORITY: u32 = 100;
+const HIGHEST: u32 = 1_000_000;
+/// What the protocol tolerates at most.
+const TOLERATED: u32 = 4096;
+/// Most elections of one agent. Arbitrary; each costs its own messages.
+const MOST: usize = 64;

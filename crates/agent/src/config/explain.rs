@@ -1,0 +1,189 @@
+//! What the settings mean: for how long nobody leads after a failure, and what staying alert costs.
+//!
+//! # Formulas
+//!
+//! For `n` members, of which the leader fails, with a period `T`, waits `S` (suspicion) and `E` (election).
+//!
+//! *First probe.* Each of the others probes one member a period, chosen among `n - 1`, so that the leader is probed
+//! once a period on average and the time to the first probe after its failure is about exponential: longer than
+//! `T ln(1/p)` with probability `p`. That is 0.7 `T` half of the time, 3 `T` in one case of twenty, 6.9 `T` in one of a
+//! thousand.
+//!
+//! *Verdict.* The probe is answered by nobody within its period: `T`. The suspect has `S`, and where there are more
+//! than 50 members `S ln(n+1) / ln 50`, to contradict.
+//!
+//! *Election.* Whoever hears of it waits up to `E`, asks `c + f + 1` others and notifies the best: another `E` at most
+//! if nobody else fails meanwhile, and again `2E` if one of those asked has failed too.
+//!
+//! *Traffic.* In quiet times every member sends one probe and one answer a period, and tells one other who leads
+//! once every `refresh`, per election. A datagram is taken to be of 110 bytes with its IP header.
+//!
+//! In an announced election the leader is given up after `listen`, and the next one claims within `suppress`; it
+//! sends one datagram every `announce`.
+
+use bellwether_proto::Duration;
+
+use super::{Config, Election, Mode, OnIsolation};
+
+/// What settings mean for a number of members.
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
+pub struct Explained {
+    /// How many members are reckoned with.
+    pub members: u32,
+    /// All of them together, when nothing happens, in kbit/s.
+    pub idle_kbit_per_s: f64,
+    /// What every election means.
+    pub elections: Vec<ExplainedElection>,
+}
+
+/// What the settings of an election mean.
+#[derive(Clone, Debug, PartialEq, serde::Serialize)]
+pub struct ExplainedElection {
+    /// Its name.
+    pub election: String,
+    /// Its promise.
+    pub mode: &'static str,
+    /// Seconds without a leader after it fails, half of the time.
+    pub typical_s: f64,
+    /// Seconds without a leader that are exceeded in one case of twenty.
+    pub rare_s: f64,
+    /// Seconds without a leader that are exceeded in one case of a thousand.
+    pub worst_s: f64,
+    /// Messages that one election takes, if none is lost.
+    pub messages: u32,
+    /// In words.
+    pub words: Vec<String>,
+}
+
+/// What `config` means for so many members.
+pub fn explain(config: &Config, members: u32) -> Explained {
+    let members = members.max(2);
+    let timing = &config.timing;
+    let per_second = |wait: Duration| 1.0 / wait.as_secs_f64();
+    let eventual = config.elections.iter().filter(|one| matches!(one.mode, Mode::Eventual(_)));
+    let eventual = eventual.count() as f64;
+    let announced = config.elections.len() as f64 - eventual;
+    // Announced elections alone need no membership, but the agent keeps one all the same.
+    let each = 2.0 * per_second(timing.period) + eventual * per_second(timing.refresh);
+    let datagrams = f64::from(members) * each + announced * per_second(timing.announce);
+    Explained {
+        members,
+        idle_kbit_per_s: datagrams * DATAGRAM * 8.0 / 1000.0,
+        elections: config.elections.iter().map(|one| election(config, one, members)).collect(),
+    }
+}
+
+fn election(config: &Config, election: &Election, members: u32) -> ExplainedElection {
+    let timing = &config.timing;
+    let s = Duration::as_secs_f64;
+    let mut words = Vec::new();
+    let (typical, rare, worst, messages) = match election.mode {
+        Mode::Eventual(eventual) => {
+            let growth = libm::log(f64::from(members) + 1.0) / libm::log(50.0);
+            let verdict = s(timing.period) + s(timing.suspicion) * growth.max(1.0);
+            let probed = |one_in: f64| s(timing.period) * libm::log(one_in);
+            let round = s(timing.election);
+            let asked = u32::from(eventual.c) + u32::from(eventual.f) + 1;
+            words.push(
+                "Every connected part of the network elects a leader of its own. Do not let a leader do \
+                 what must not happen twice, unless what it acts on refuses old epochs."
+                    .to_owned(),
+            );
+            words.push(match eventual.on_isolation {
+                OnIsolation::Hold => {
+                    "A leader that hears nobody goes on leading: a cut-off node still has a leader, and \
+                     so have the others."
+                        .to_owned()
+                }
+                OnIsolation::HoldFor(time) => {
+                    format!("A leader that hears nobody goes on leading for {time}, then stops.")
+                }
+                OnIsolation::StepDown => {
+                    "A leader that hears nobody stops leading: a cut-off node has no leader, not even \
+                     itself."
+                        .to_owned()
+                }
+            });
+            let messages = 2 * asked.min(members) + 1 + (members - 1);
+            (
+                probed(2.0) + verdict + round,
+                probed(20.0) + verdict + 2.0 * round,
+                probed(1000.0) + verdict + 4.0 * round,
+                messages,
+            )
+        }
+        Mode::Announced => {
+            words.push(
+                "One leader per segment that multicast reaches. Segments that are cut from each other have \
+                 one each."
+                    .to_owned(),
+            );
+            let (listen, suppress) = (s(timing.listen), s(timing.suppress));
+            let half = s(timing.announce) / 2.0;
+            (listen - half + suppress / 2.0, listen + suppress, listen + 2.0 * suppress, 1)
+        }
+    };
+    words.insert(
+        0,
+        format!(
+            "If the leader fails, nobody leads for {} as a rule, {} in one case of twenty, and {} at \
+             worst (one in a thousand).",
+            seconds(typical),
+            seconds(rare),
+            seconds(worst)
+        ),
+    );
+    words.push(format!(
+        "A leader that was stopped or starved for {} no longer leads when it wakes.",
+        timing.guard
+    ));
+    ExplainedElection {
+        election: election.name.clone(),
+        mode: election.mode.name(),
+        typical_s: typical,
+        rare_s: rare,
+        worst_s: worst,
+        messages,
+        words,
+    }
+}
+
+fn seconds(value: f64) -> String {
+    format!("{value:.1} s")
+}
+
+/// Bytes of a datagram in quiet times with its IP and UDP headers: probe or answer, sealed, with little news.
+const DATAGRAM: f64 = 110.0;
+
+#[cfg(test)]
+mod tests {
+    use super::{super::Profile, *};
+
+    #[test]
+    fn what_the_profiles_claim_for_sixteen_hosts_is_what_the_formulas_give() {
+        for (profile, rare, traffic) in [
+            (Profile::Local, 0.6, 296.0),
+            (Profile::Lan, 1.5, 120.0),
+            (Profile::Wan, 11.5, 20.0),
+            (Profile::Mesh, 14.6, 15.5),
+        ] {
+            let mut config = Config::new("a", "b", "c");
+            config.timing = profile.timing();
+            let explained = explain(&config, 16);
+            let found = explained.elections[0].rare_s;
+            assert!((found - rare).abs() < 0.06, "{profile:?}: {found}");
+            let found = explained.idle_kbit_per_s;
+            assert!((found - traffic).abs() < 1.0, "{profile:?}: {found}");
+        }
+    }
+
+    #[test]
+    fn longer_waits_are_slower_and_cheaper() {
+        let mut config = Config::new("a", "b", "c");
+        let before = explain(&config, 16);
+        config.timing.period = config.timing.period + config.timing.period;
+        let after = explain(&config, 16);
+        assert!(after.elections[0].worst_s > before.elections[0].worst_s);
+        assert!(after.idle_kbit_per_s < before.idle_kbit_per_s);
+    }
+}

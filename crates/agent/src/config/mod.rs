@@ -1,0 +1,306 @@
+//! The settings of an agent: one file, a directory of files, variables and flags, of which the last wins.
+//!
+//! Settings are parsed, not validated later: a [`Config`] that exists is one the agent can start with. Every error
+//! names the place, the value and what is allowed.
+
+use std::{
+    collections::BTreeMap,
+    fmt,
+    net::{IpAddr, Ipv4Addr, SocketAddr},
+    path::PathBuf,
+};
+
+use self::field::{Field, Result};
+pub use self::{
+    election::{Election, Eventual, Mode, OnIsolation},
+    error::{ConfigError, Place},
+    explain::{Explained, ExplainedElection, explain},
+    hook::Hook,
+    show::Setting,
+    source::{Flag, Inputs},
+    timing::{Profile, Timing},
+};
+pub(crate) use self::{
+    error::{hidden, quote, similar},
+    field::{check_name, parse_duration},
+    hook::{event_name, is_about_leading},
+};
+
+mod election;
+mod error;
+mod explain;
+mod field;
+mod hook;
+mod show;
+mod source;
+mod timing;
+mod tree;
+
+/// What an agent is to be.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Config {
+    /// What others call this node.
+    pub name: String,
+    /// Which cluster it belongs to; packets of others are dropped.
+    pub cluster: String,
+    /// Where it listens to other agents.
+    pub bind: SocketAddr,
+    /// Where others reach it, best first; empty means where they hear it from.
+    pub advertise: Vec<SocketAddr>,
+    /// Whom to talk to first.
+    pub join: Vec<Seed>,
+    /// Where it answers over HTTP.
+    pub api: SocketAddr,
+    /// The secret that commands over HTTP must know.
+    pub api_token_file: Option<PathBuf>,
+    /// Host names, besides loopback and the bound address, under which it answers over HTTP.
+    pub api_names: Vec<String>,
+    /// Where it keeps its boot number; without one, time stands in.
+    pub data_dir: Option<PathBuf>,
+    /// The cluster's key.
+    pub key_file: PathBuf,
+    /// How often and how long.
+    pub timing: Timing,
+    /// What others may read about this node.
+    pub tags: BTreeMap<String, String>,
+    /// What it takes part in. The first is the one meant if none is named.
+    pub elections: Vec<Election>,
+    /// What it runs when something happens.
+    pub hooks: Vec<Hook>,
+    /// Who said so, by field; what is not here is a default.
+    sources: BTreeMap<String, String>,
+}
+
+/// Whom to talk to first: an address, or a name that is looked up each time.
+#[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub struct Seed {
+    /// An IP address or a host name.
+    pub host: String,
+    /// The port.
+    pub port: u16,
+}
+
+impl Config {
+    /// The settings of a node of which only these are special.
+    pub fn new(
+        name: impl Into<String>,
+        cluster: impl Into<String>,
+        key_file: impl Into<PathBuf>,
+    ) -> Self {
+        Self {
+            name: name.into(),
+            cluster: cluster.into(),
+            bind: BIND,
+            advertise: Vec::new(),
+            join: Vec::new(),
+            api: API,
+            api_token_file: None,
+            api_names: Vec::new(),
+            data_dir: None,
+            key_file: key_file.into(),
+            timing: Profile::default().timing(),
+            tags: BTreeMap::new(),
+            elections: vec![Election::default()],
+            hooks: Vec::new(),
+            sources: BTreeMap::new(),
+        }
+    }
+
+    /// Reads all sources.
+    ///
+    /// # Errors
+    ///
+    /// [`ConfigError`]: the first thing wrong, and where. Nothing is used then.
+    pub fn load(inputs: &Inputs) -> std::result::Result<Self, ConfigError> {
+        let tree = inputs.tree()?;
+        let mut root = Field::root(&tree).section()?;
+        let name = root.take("name");
+        let cluster = root.require("cluster", CLUSTER)?.name()?.to_owned();
+        let name = match name {
+            Some(field) => field.name()?.to_owned(),
+            None => host_name(&root)?,
+        };
+        let key_file = root.require("key_file", KEY_FILE)?;
+        let mut config = Self::new(name, cluster, path(&key_file)?);
+        config.bind = root.or("bind", BIND, |field| field.listen(PORT))?;
+        config.advertise = root.or("advertise", Vec::new(), addresses)?;
+        config.join = root.or("join", Vec::new(), seeds)?;
+        config.data_dir = root.take("data_dir").map(|field| path(&field)).transpose()?;
+        config.api_token_file =
+            root.take("api_token_file").map(|field| path(&field)).transpose()?;
+        config.api_names = root.or("api_names", Vec::new(), host_names)?;
+        if let Some(field) = root.take("api") {
+            config.api = api(&field, &config)?;
+        }
+        if let Some(field) = root.take("timing") {
+            config.timing = Timing::read(field.section()?)?;
+        }
+        config.tags = root.or("tags", BTreeMap::new(), |field| tags(field.clone()))?;
+        config.elections = election::read(root.take("election"))?;
+        config.hooks = hook::read(root.take("hook"), &config.elections)?;
+        root.end()?;
+        config.sources = show::sources(&tree);
+        Ok(config)
+    }
+}
+
+impl fmt::Display for Seed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.host.contains(':') {
+            true => write!(f, "[{}]:{}", self.host, self.port),
+            false => write!(f, "{}:{}", self.host, self.port),
+        }
+    }
+}
+
+fn path(field: &Field<'_>) -> Result<PathBuf> {
+    let text = field.shown(4096)?;
+    if text.is_empty() {
+        return Err(field.error("is empty").with_allowed("a path"));
+    }
+    Ok(PathBuf::from(text))
+}
+
+/// The machine's own name, if it may be one.
+fn host_name(root: &field::Section<'_>) -> Result<String> {
+    let uname = rustix::system::uname();
+    let host = uname.nodename().to_string_lossy();
+    match field::check_name(&host) {
+        Ok(()) => Ok(host.into_owned()),
+        Err(problem) => {
+            let text = format!("name is missing, and the machine's own, {host:?}, {problem}");
+            Err(root.field().error_unquoted(text).with_allowed("name = \"kitchen\", or --name"))
+        }
+    }
+}
+
+fn addresses(field: &Field<'_>) -> Result<Vec<SocketAddr>> {
+    let mut found = Vec::new();
+    for item in field.list()? {
+        let address = item.listen(PORT)?;
+        if address.ip().is_unspecified() || address.port() == 0 {
+            let error = item.error("is no place where others could reach this node");
+            return Err(error.with_allowed(format!("IP:PORT, such as 192.0.2.7:{PORT}")));
+        }
+        if found.contains(&address) {
+            return Err(item.error("is there twice").with_allowed("each address once"));
+        }
+        found.push(address);
+    }
+    if found.len() > ADDRESSES {
+        let error = field.error(format!("has {} entries", found.len()));
+        return Err(error.with_allowed(format!("at most {ADDRESSES} addresses")));
+    }
+    Ok(found)
+}
+
+fn seeds(field: &Field<'_>) -> Result<Vec<Seed>> {
+    let mut found = Vec::new();
+    for item in field.list()? {
+        let seed = seed(&item)?;
+        if found.contains(&seed) {
+            return Err(item.error("is there twice").with_allowed("each address once"));
+        }
+        found.push(seed);
+    }
+    if found.len() > SEEDS {
+        let error = field.error_unquoted(format!("has {} entries", found.len()));
+        return Err(error.with_allowed(format!("at most {SEEDS}; a few suffice to join")));
+    }
+    Ok(found)
+}
+
+fn seed(field: &Field<'_>) -> Result<Seed> {
+    let allowed = format!("HOST:PORT, such as 192.0.2.7:{PORT}, [2001:db8::7]:{PORT} or a-host");
+    let text = field.text()?;
+    parse_seed(text).map_err(|problem| field.error(problem).with_allowed(allowed))
+}
+
+/// `HOST`, `HOST:PORT` or `[IPV6]:PORT`.
+fn parse_seed(text: &str) -> std::result::Result<Seed, &'static str> {
+    if let Ok(address) = text.parse::<SocketAddr>() {
+        if address.ip().is_unspecified() || address.ip().is_multicast() || address.port() == 0 {
+            return Err("is nobody's address");
+        }
+        return Ok(Seed { host: address.ip().to_string(), port: address.port() });
+    }
+    if text.parse::<IpAddr>().is_ok() {
+        return Ok(Seed { host: text.to_owned(), port: PORT });
+    }
+    let (host, port) = match text.rsplit_once(':') {
+        Some((host, port)) => (host, port.parse().map_err(|_| "has no port after its colon")?),
+        None => (text, PORT),
+    };
+    if port == 0 {
+        return Err("has port 0");
+    }
+    match is_host_name(host) {
+        true => Ok(Seed { host: host.to_owned(), port }),
+        false => Err("is neither an address nor a host name"),
+    }
+}
+
+fn is_host_name(text: &str) -> bool {
+    let label = |label: &str| {
+        let fits = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+        !label.is_empty() && label.len() <= 63 && label.chars().all(fits) && !label.starts_with('-')
+    };
+    // A last label of digits is a mistyped address.
+    let numeric = text.rsplit('.').next().is_some_and(|last| last.parse::<u32>().is_ok());
+    text.len() <= 253 && text.split('.').all(label) && !numeric
+}
+
+fn host_names(field: &Field<'_>) -> Result<Vec<String>> {
+    let one = |item: &Field<'_>| match item.text()? {
+        name if is_host_name(name) => Ok(name.to_ascii_lowercase()),
+        "*" => Err(item.error("would let any web page ask").with_allowed("host names, one by one")),
+        _ => Err(item.error("is not a host name").with_allowed("a host name, without port")),
+    };
+    field.list()?.iter().map(one).collect()
+}
+
+/// Anybody on the network may connect to an address that is not loopback: there must be a secret.
+fn api(field: &Field<'_>, config: &Config) -> Result<SocketAddr> {
+    let address = field.listen(API_PORT)?;
+    if address == config.bind && address.port() != 0 {
+        let error = field.error("is where other agents are listened to (bind)");
+        return Err(error.with_allowed(format!("another port, such as {API_PORT}")));
+    }
+    if !address.ip().is_loopback() && config.api_token_file.is_none() {
+        let error = field.error("is not loopback, and no api_token_file is set");
+        return Err(error.with_allowed(format!("127.0.0.1:{API_PORT}, or a token file")));
+    }
+    Ok(address)
+}
+
+fn tags(field: Field<'_>) -> Result<BTreeMap<String, String>> {
+    let named = field.clone().named()?;
+    if named.len() > TAGS {
+        let error = field.error_unquoted(format!("has {} entries", named.len()));
+        return Err(error.with_allowed(format!("at most {TAGS} tags")));
+    }
+    let one = |(key, field): (&str, Field<'_>)| {
+        if let Err(problem) = check_name(key) {
+            return Err(field.error_unquoted(problem).with_allowed(field::NAMES));
+        }
+        Ok((key.to_owned(), field.shown(TAG_BYTES)?.to_owned()))
+    };
+    named.into_iter().map(one).collect()
+}
+
+/// Where agents hear each other by default.
+pub const PORT: u16 = 7738;
+/// Where an agent answers over HTTP by default.
+pub const API_PORT: u16 = 7739;
+const BIND: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), PORT);
+const API: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), API_PORT);
+const CLUSTER: &str = "cluster = \"garden\", or --cluster garden: the same on every node";
+const KEY_FILE: &str =
+    "key_file = \"/etc/bellwether/cluster.key\", or --key-file; `bellwether keygen` makes one";
+/// Most addresses of one node; they travel in one datagram with everything else.
+const ADDRESSES: usize = 8;
+/// Most nodes to begin with. Arbitrary.
+const SEEDS: usize = 256;
+/// Most tags, and the longest value: they travel in gossip.
+pub(crate) const TAGS: usize = 16;
+pub(crate) const TAG_BYTES: usize = 128;

@@ -1,0 +1,121 @@
+//! What is set, to what, and who said so.
+
+use std::collections::BTreeMap;
+
+use super::{
+    Config, Mode, Setting as Shown,
+    election::variant_name,
+    error::Place,
+    hook::event_name,
+    tree::{Node, Tree, Value},
+};
+use crate::status::Role;
+
+/// One field as it is in force.
+#[derive(Clone, Debug, Eq, PartialEq, serde::Serialize)]
+pub struct Setting {
+    /// Its path, as in a file.
+    pub field: String,
+    /// Its value, as it would be written in a file.
+    pub value: String,
+    /// Who said so: a file and line, a variable, a flag, a profile or the default.
+    pub source: String,
+}
+
+impl Config {
+    /// Every field, its value, and where that came from.
+    pub fn settings(&self) -> Vec<Shown> {
+        let mut all = Vec::new();
+        let mut add = |field: &str, value: String, otherwise: &str| {
+            let source = self.sources.get(field).map_or(otherwise, String::as_str).to_owned();
+            all.push(Shown { field: field.to_owned(), value, source });
+        };
+        add("name", quoted(&self.name), "host name");
+        add("cluster", quoted(&self.cluster), DEFAULT);
+        add("bind", quoted(&self.bind), DEFAULT);
+        add("advertise", list(&self.advertise), DEFAULT);
+        add("join", list(&self.join), DEFAULT);
+        add("api", quoted(&self.api), DEFAULT);
+        add("api_names", list(&self.api_names), DEFAULT);
+        let path = |path: &Option<std::path::PathBuf>| {
+            path.as_ref().map_or("(none)".to_owned(), |path| quoted(&path.display()))
+        };
+        add("api_token_file", path(&self.api_token_file), DEFAULT);
+        add("data_dir", path(&self.data_dir), DEFAULT);
+        add("key_file", quoted(&self.key_file.display()), DEFAULT);
+        let profile = self.timing.profile.name();
+        add("timing.profile", quoted(&profile), DEFAULT);
+        for (wait, value) in self.timing.waits() {
+            add(&format!("timing.{wait}"), quoted(&value), &format!("profile {profile}"));
+        }
+        for (key, value) in &self.tags {
+            add(&format!("tags.{key}"), quoted(value), DEFAULT);
+        }
+        for election in &self.elections {
+            let mut add = |key: &str, value: String| {
+                add(&format!("election.{}.{key}", election.name), value, DEFAULT);
+            };
+            let role = match election.role {
+                Role::Candidate => "candidate",
+                Role::Observer => "observer",
+            };
+            add("mode", quoted(&election.mode.name()));
+            add("role", quoted(&role));
+            if election.role == Role::Candidate {
+                add("priority", election.priority.to_string());
+            }
+            if let Mode::Eventual(eventual) = election.mode {
+                add("variant", quoted(&variant_name(eventual.variant)));
+                add("c", eventual.c.to_string());
+                add("f", eventual.f.to_string());
+                add("margin", eventual.margin.to_string());
+                add("on_isolation", quoted(&eventual.on_isolation));
+            }
+        }
+        for hook in &self.hooks {
+            let mut add = |key: &str, value: String| {
+                add(&format!("hook.{}.{key}", hook.name), value, DEFAULT);
+            };
+            let events: Vec<&str> = hook.events.iter().map(|&kind| event_name(kind)).collect();
+            add("events", if events.is_empty() { "(all)".to_owned() } else { list(&events) });
+            add("election", hook.election.as_ref().map_or("(all)".to_owned(), quoted));
+            add("command", list(&hook.command));
+            add("timeout", quoted(&hook.timeout));
+            add("reconcile", hook.reconcile.to_string());
+        }
+        all
+    }
+}
+
+fn quoted(value: &impl ToString) -> String {
+    format!("{:?}", value.to_string())
+}
+
+fn list<T: ToString>(values: &[T]) -> String {
+    format!("[{}]", values.iter().map(quoted).collect::<Vec<_>>().join(", "))
+}
+
+/// Who said what, for everything that anybody said.
+pub(super) fn sources(tree: &Tree) -> BTreeMap<String, String> {
+    let mut found = BTreeMap::new();
+    walk(tree, "", &tree.root, &mut found);
+    found
+}
+
+fn walk(tree: &Tree, path: &str, node: &Node, found: &mut BTreeMap<String, String>) {
+    let Value::Table(table) = &node.value else {
+        let source = match tree.place(node.origin) {
+            // A column helps nobody here.
+            Place::Position { file, line, .. } => format!("{file}:{line}"),
+            place => place.to_string(),
+        };
+        found.insert(path.to_owned(), source);
+        return;
+    };
+    for (name, entry) in table {
+        let below = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
+        walk(tree, &below, &entry.node, found);
+    }
+}
+
+const DEFAULT: &str = "default";

@@ -1,0 +1,262 @@
+//! A stand-in for the agent behind a handle, and a client that speaks raw bytes.
+
+#![allow(dead_code, reason = "each test uses some of it")]
+
+use std::{
+    collections::BTreeMap,
+    net::SocketAddr,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use bellwether_agent::{
+    Agreement, Config, Counters, ElectionStatus, Event, EventKind, Handle, Identity, Inbox,
+    LeaderStatus, MemberState, MemberStatus, Reach, Refused, Request, Requested, Role, Status,
+    Verdict,
+    api::{Api, Token, serve},
+    hooks::HookView,
+};
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::{TcpListener, TcpStream},
+    time::timeout,
+};
+
+pub(crate) fn member(name: &str, state: MemberState, reach: Reach) -> MemberStatus {
+    MemberStatus {
+        id: format!("{:016x}", name.len()),
+        name: name.to_owned(),
+        state,
+        since_ms: 1_500,
+        boot: 3,
+        incarnation: 1,
+        addresses: vec!["192.0.2.1:7738".parse().expect("an address")],
+        reach,
+        suspicions: 2,
+        accusers: vec!["attic".to_owned()],
+        convicted_in_ms: Some(400),
+        tags: BTreeMap::from([("floor".to_owned(), "2".to_owned())]),
+        verdicts: vec![Verdict { ago_ms: 70, what: EventKind::MemberSuspect, by: None }],
+    }
+}
+
+pub(crate) fn election(name: &str, leader: Option<&str>, is_leader: bool) -> ElectionStatus {
+    ElectionStatus {
+        election: name.to_owned(),
+        mode: "eventual".to_owned(),
+        leader: leader
+            .map(|name| LeaderStatus { id: "0000000000000007".to_owned(), name: name.to_owned() }),
+        epoch: leader.map(|_| "7.3.1.0".to_owned()),
+        settled: leader.is_some(),
+        is_leader,
+        since_ms: 12_000,
+        valid_for_ms: None,
+        role: Role::Candidate,
+        priority: 100,
+        why: "the best of five answers".to_owned(),
+        agreement: Agreement {
+            agree: 4,
+            heard: 5,
+            dissent: vec![("bedroom".to_owned(), "attic".to_owned())],
+        },
+        changes: 2,
+        leaderless_ms: 750,
+    }
+}
+
+pub(crate) fn status() -> Status {
+    let node = Identity { id: "0000000000000007".to_owned(), name: "kitchen".to_owned(), boot: 3 };
+    let script = "<script>alert(1)</script>";
+    Status {
+        node,
+        cluster: "garden".to_owned(),
+        version: "0.1.0",
+        uptime_ms: 60_000,
+        index: 0,
+        members: vec![
+            member("kitchen", MemberState::Alive, Reach::Own),
+            member("attic", MemberState::Alive, Reach::Direct),
+            member("cellar", MemberState::Suspect, Reach::Through("attic".to_owned())),
+            member(script, MemberState::Failed, Reach::Direct),
+        ],
+        elections: vec![
+            election("web", Some("kitchen"), true),
+            election("backup", Some("attic"), false),
+            election("lost", None, false),
+        ],
+        counters: Counters { dropped: BTreeMap::from([("replay", 3)]), ..Counters::default() },
+    }
+}
+
+/// What the stand-in answers and has been asked.
+#[derive(Clone)]
+pub(crate) struct Fake {
+    pub(crate) status: Arc<Mutex<Status>>,
+    pub(crate) asked: Arc<Mutex<Vec<Request>>>,
+    pub(crate) inbox: Arc<Mutex<Option<Arc<History>>>>,
+    pub(crate) handle: Handle,
+}
+
+/// Where events are recorded from outside the stand-in's task.
+pub(crate) struct History(tokio::sync::mpsc::UnboundedSender<EventKind>);
+
+impl Fake {
+    /// Starts answering. Dropping every handle stops it.
+    pub(crate) fn start() -> Self {
+        let (handle, inbox) = Handle::connect();
+        let (sender, events) = tokio::sync::mpsc::unbounded_channel();
+        let fake = Self {
+            status: Arc::new(Mutex::new(status())),
+            asked: Arc::default(),
+            inbox: Arc::new(Mutex::new(Some(Arc::new(History(sender))))),
+            handle,
+        };
+        let (status, asked) = (Arc::clone(&fake.status), Arc::clone(&fake.asked));
+        tokio::spawn(answer(inbox, events, status, asked));
+        fake
+    }
+
+    /// Lets something happen in the election `web`.
+    pub(crate) fn happens(&self, kind: EventKind) {
+        let inbox = self.inbox.lock().expect("not poisoned");
+        inbox.as_ref().expect("not stopped").0.send(kind).expect("answering");
+    }
+
+    /// Stops answering, as an agent that has left does.
+    pub(crate) fn stop(&self) {
+        self.inbox.lock().expect("not poisoned").take();
+    }
+}
+
+async fn answer(
+    mut inbox: Inbox,
+    mut events: tokio::sync::mpsc::UnboundedReceiver<EventKind>,
+    status: Arc<Mutex<Status>>,
+    asked: Arc<Mutex<Vec<Request>>>,
+) {
+    loop {
+        tokio::select! {
+            requested = inbox.requests.recv() => match requested {
+                None => return,
+                Some(Requested::Status(reply)) => {
+                    let mut status = status.lock().expect("not poisoned").clone();
+                    status.index = inbox.next_index() - 1;
+                    let _ = reply.send(status);
+                }
+                Some(Requested::Do(request, reply)) => {
+                    let answer = match &request {
+                        Request::Resign(name) if name == "backup" => {
+                            Err(Refused::NotLeader("backup".to_owned(), "attic".to_owned()))
+                        }
+                        Request::Resign(name) if name != "web" => {
+                            Err(Refused::NoSuchElection(name.clone(), "web, backup".to_owned()))
+                        }
+                        Request::ForceLeave(name) if name != "cellar" => {
+                            Err(Refused::NoSuchMember(name.clone()))
+                        }
+                        _ => Ok(()),
+                    };
+                    asked.lock().expect("not poisoned").push(request);
+                    let _ = reply.send(answer);
+                }
+            },
+            kind = events.recv() => match kind {
+                None => return,
+                Some(kind) => inbox.record(Event {
+                    index: inbox.next_index(),
+                    unix_ms: 1_700_000_000_000,
+                    event: kind,
+                    election: Some("web".to_owned()),
+                    node: Some(LeaderStatus {
+                        id: "0000000000000007".to_owned(),
+                        name: "kitchen".to_owned(),
+                    }),
+                    epoch: Some("7.3.1.0".to_owned()),
+                    detail: None,
+                }),
+            },
+        }
+    }
+}
+
+pub(crate) const TOKEN: &str = "a-token-of-this-test-and-no-other";
+
+/// A server on a free port of loopback.
+pub(crate) async fn server(fake: &Fake, hooks: HookView) -> SocketAddr {
+    let mut config = Config::new("kitchen", "garden", "/none");
+    config.api_names = vec!["kitchen.example".to_owned()];
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+    let bound = listener.local_addr().expect("bound");
+    let api = Api::new(&config, bound, Some(token()), fake.handle.clone(), hooks);
+    tokio::spawn(serve(listener, api));
+    bound
+}
+
+pub(crate) fn token() -> Token {
+    use std::os::unix::fs::PermissionsExt as _;
+    let file = tempfile::NamedTempFile::new().expect("a file");
+    std::fs::write(file.path(), TOKEN).expect("written");
+    let owner_only = std::fs::Permissions::from_mode(0o600);
+    std::fs::set_permissions(file.path(), owner_only).expect("changed");
+    Token::read(file.path()).expect("a token")
+}
+
+/// What came back.
+#[derive(Debug)]
+pub(crate) struct Reply {
+    pub(crate) status: u16,
+    pub(crate) head: String,
+    pub(crate) body: String,
+}
+
+impl Reply {
+    pub(crate) fn json(&self) -> serde_json::Value {
+        serde_json::from_str(&self.body).unwrap_or_else(|error| panic!("{error}: {self:?}"))
+    }
+}
+
+/// Sends bytes as they are and reads until the server closes or the answer is complete.
+pub(crate) async fn raw(to: SocketAddr, bytes: &[u8]) -> Reply {
+    let mut stream = TcpStream::connect(to).await.expect("connected");
+    // A server that has refused may close before it has read everything.
+    let _ = stream.write_all(bytes).await;
+    read(&mut stream).await
+}
+
+pub(crate) async fn read(stream: &mut TcpStream) -> Reply {
+    let mut answer = Vec::new();
+    let mut part = [0; 4096];
+    let deadline = Duration::from_secs(15);
+    while !complete(&answer) {
+        match timeout(deadline, stream.read(&mut part)).await.expect("an answer in time") {
+            Ok(read @ 1..) => answer.extend(&part[..read]),
+            Ok(_) | Err(_) => break,
+        }
+    }
+    let text = String::from_utf8_lossy(&answer).into_owned();
+    let (head, body) = text.split_once("\r\n\r\n").unwrap_or((&text, ""));
+    let status = head.split(' ').nth(1).and_then(|code| code.parse().ok()).unwrap_or(0);
+    Reply { status, head: head.to_ascii_lowercase(), body: body.to_owned() }
+}
+
+fn complete(answer: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(answer);
+    let Some((head, body)) = text.split_once("\r\n\r\n") else { return false };
+    let head = head.to_ascii_lowercase();
+    let length = head.lines().find_map(|line| line.strip_prefix("content-length: "));
+    length.is_some_and(|length| body.len() >= length.parse().expect("a length"))
+}
+
+pub(crate) async fn get(to: SocketAddr, path: &str) -> Reply {
+    let request = format!("GET {path} HTTP/1.1\r\nHost: {to}\r\nConnection: close\r\n\r\n");
+    raw(to, request.as_bytes()).await
+}
+
+pub(crate) async fn post(to: SocketAddr, path: &str, body: &str) -> Reply {
+    let length = body.len();
+    let request = format!(
+        "POST {path} HTTP/1.1\r\nHost: {to}\r\nAuthorization: Bearer {TOKEN}\r\n\
+         Content-Type: application/json\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{body}"
+    );
+    raw(to, request.as_bytes()).await
+}
