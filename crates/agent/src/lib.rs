@@ -11,22 +11,32 @@
 )]
 
 pub use self::{
+    agent::{Agent, StartError, run},
     config::{Config, ConfigError},
+    drop::Drop,
     handle::{Handle, Inbox, Refused, Request, Requested, Stopped},
     key::{Fingerprint, Key, KeyError, KeyLineError, KeyRing, KeyTextError, Stage},
-    seal::{CHUNK_EXTRA, Content, Drop, OpenStream, Opened, Sealer},
+    seal::{CHUNK_EXTRA, Content, OpenStream, Opened, Sealer},
     status::{
         Agreement, Counters, ElectionStatus, Event, EventKind, Identity, LeaderStatus, MemberState,
         MemberStatus, Reach, Role, Status, Verdict,
     },
+    store::StoreError,
     transport::{BindError, INBOUND, INBOUND_EACH, Received, Transport},
 };
 
+mod agent;
 pub mod api;
+mod clock;
 pub mod config;
+mod core;
+mod drop;
 mod handle;
 pub mod hooks;
 mod key;
+mod node;
+mod profile;
 mod seal;
 mod status;
+mod store;
 mod transport;

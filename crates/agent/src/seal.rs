@@ -38,15 +38,22 @@ use std::{collections::BTreeMap, ops::Range};
 use bellwether_proto::{
     Boot, Duration, NodeId, Peer, Time,
     mechanism::replay::ReplayWindow,
-    wire::{DecodeError, MAX_DATAGRAM, Reader, Sink},
+    wire::{MAX_DATAGRAM, Sink},
 };
-use chacha20poly1305::{
-    ChaCha20Poly1305, KeyInit, Tag,
-    aead::{AeadInOut, inout::InOutBuf},
-};
-use zeroize::Zeroize;
+use chacha20poly1305::ChaCha20Poly1305;
 
-use crate::key::{Fingerprint, Key, KeyRing};
+pub use self::packet::CHUNK_EXTRA;
+use self::packet::{
+    Aad, ECHO, FIXED_HEADER, HINT, Header, Kind, LAST, MAGIC, Purpose, Root, TAG, VERSION, WELCOME,
+    check_chunk, chunk_nonce, decrypt, encrypt, nonce, read_welcome, roots, varint_len,
+};
+pub(crate) use self::packet::{CHUNK, MAX_HEADER, chunk_prefix};
+use crate::{
+    drop::Drop,
+    key::{Fingerprint, KeyRing},
+};
+
+mod packet;
 
 /// Seals what this node sends and opens what it receives. Knows no socket and no clock.
 ///
@@ -116,157 +123,6 @@ pub enum Content {
     },
     /// Somebody does not know us. See [`Sealer::answer`].
     Hello,
-}
-
-/// Why something was refused, given up or not sent.
-#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
-pub enum Drop {
-    /// It ends too early.
-    Short,
-    /// It is longer than allowed.
-    TooLarge,
-    /// It is some other protocol's.
-    NotOurs,
-    /// It is of a version we do not speak.
-    Version,
-    /// It is of another cluster.
-    OtherCluster,
-    /// It is sealed under a key we do not have, or no longer.
-    UnknownKey,
-    /// We sent it.
-    OwnPacket,
-    /// Its sender has restarted since.
-    OldBoot,
-    /// It is of a later life of our own identity: see [`Sealer::superseded`].
-    Duplicate,
-    /// It was opened before, or is too old to tell.
-    Replay,
-    /// It is forged or damaged, or was sealed for somebody else or for an earlier life of ours.
-    Auth,
-    /// It is to the group, and its sender has not proved that it lives.
-    Unproven,
-    /// There is no room for another peer.
-    TableFull,
-    /// More hellos than are answered a second.
-    HelloLimit,
-    /// Genuine, and makes no sense as a message.
-    Malformed,
-    /// A message of a kind this build does not know.
-    UnknownKind,
-    /// A message that makes no sense now.
-    Rejected,
-    /// Not sent: the receiver has not been met. A hello went instead.
-    Unmet,
-    /// Not sent: no address is known.
-    NoAddress,
-    /// Not sent: more than was received from an address that may be forged.
-    UnprovenAddress,
-    /// Not sent: longer than any message may be.
-    TooLargeToSend,
-    /// Not sent: this life has no numbers left.
-    Exhausted,
-    /// Not sent: the socket's buffer is full.
-    SocketFull,
-    /// Not sent, or not received: the system refused.
-    SocketError,
-    /// A stream that was one too many.
-    StreamLimit,
-    /// A stream that took too long.
-    StreamTimeout,
-    /// A stream that ended in the middle, or could not be opened.
-    StreamBroken,
-}
-
-impl Drop {
-    /// All of them, in the order of declaration.
-    pub const ALL: [Self; 27] = [
-        Self::Short,
-        Self::TooLarge,
-        Self::NotOurs,
-        Self::Version,
-        Self::OtherCluster,
-        Self::UnknownKey,
-        Self::OwnPacket,
-        Self::OldBoot,
-        Self::Duplicate,
-        Self::Replay,
-        Self::Auth,
-        Self::Unproven,
-        Self::TableFull,
-        Self::HelloLimit,
-        Self::Malformed,
-        Self::UnknownKind,
-        Self::Rejected,
-        Self::Unmet,
-        Self::NoAddress,
-        Self::UnprovenAddress,
-        Self::TooLargeToSend,
-        Self::Exhausted,
-        Self::SocketFull,
-        Self::SocketError,
-        Self::StreamLimit,
-        Self::StreamTimeout,
-        Self::StreamBroken,
-    ];
-
-    /// As counters call it. Stable.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Short => "short",
-            Self::TooLarge => "too-large",
-            Self::NotOurs => "not-ours",
-            Self::Version => "version",
-            Self::OtherCluster => "other-cluster",
-            Self::UnknownKey => "unknown-key",
-            Self::OwnPacket => "own-packet",
-            Self::OldBoot => "old-boot",
-            Self::Duplicate => "duplicate-identity",
-            Self::Replay => "replay",
-            Self::Auth => "auth",
-            Self::Unproven => "unproven",
-            Self::TableFull => "table-full",
-            Self::HelloLimit => "hello-limit",
-            Self::Malformed => "malformed",
-            Self::UnknownKind => "unknown-kind",
-            Self::Rejected => "rejected",
-            Self::Unmet => "unmet",
-            Self::NoAddress => "no-address",
-            Self::UnprovenAddress => "unproven-address",
-            Self::TooLargeToSend => "too-large-to-send",
-            Self::Exhausted => "exhausted",
-            Self::SocketFull => "socket-full",
-            Self::SocketError => "socket-error",
-            Self::StreamLimit => "stream-limit",
-            Self::StreamTimeout => "stream-timeout",
-            Self::StreamBroken => "stream-broken",
-        }
-    }
-}
-
-impl std::fmt::Display for Drop {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
-
-impl std::error::Error for Drop {}
-
-/// What a message inside a genuine packet was refused for.
-impl From<DecodeError> for Drop {
-    fn from(error: DecodeError) -> Self {
-        match error {
-            DecodeError::UnknownKind { .. } => Self::UnknownKind,
-            DecodeError::Version { .. } => Self::Version,
-            DecodeError::OtherCluster { .. } => Self::OtherCluster,
-            DecodeError::NotOurs { .. } => Self::NotOurs,
-            DecodeError::TooLarge { .. } => Self::TooLarge,
-            DecodeError::Short { .. }
-            | DecodeError::BadVarint { .. }
-            | DecodeError::BadCount { .. }
-            | DecodeError::OutOfRange { .. }
-            | DecodeError::Trailing { .. } => Self::Malformed,
-        }
-    }
 }
 
 impl Sealer {
@@ -756,22 +612,6 @@ impl std::fmt::Debug for OpenStream {
     }
 }
 
-/// The length of a chunk and whether it is the last, from the two bytes before it.
-pub(crate) const fn chunk_prefix(bytes: [u8; 2]) -> (usize, bool) {
-    let prefix = u16::from_le_bytes(bytes);
-    ((prefix & !LAST) as usize, prefix & LAST != 0)
-}
-
-/// Every chunk but the last is full: there is one way to cut a message.
-fn check_chunk(chunk: &[u8], last: bool) -> Result<(), Drop> {
-    match chunk.len().checked_sub(TAG) {
-        None => Err(Drop::Short),
-        Some(CHUNK) => Ok(()),
-        Some(length) if last && length < CHUNK => Ok(()),
-        Some(_) => Err(Drop::Malformed),
-    }
-}
-
 struct Known {
     /// The one to seal for.
     life: Boot,
@@ -815,205 +655,7 @@ impl Budget {
     }
 }
 
-/// What one cluster key is in one cluster.
-struct Root {
-    fingerprint: Fingerprint,
-    secret: [u8; 32],
-}
-
-impl Root {
-    fn cipher(&self, purpose: Purpose, from: Peer) -> ChaCha20Poly1305 {
-        let mut context = [0; 17];
-        context[0] = purpose as u8;
-        context[1..9].copy_from_slice(&from.id.get().to_le_bytes());
-        context[9..].copy_from_slice(&from.boot.get().to_le_bytes());
-        let mut key = *blake3::keyed_hash(&self.secret, &context).as_bytes();
-        let cipher = ChaCha20Poly1305::new(&key.into());
-        key.zeroize();
-        cipher
-    }
-}
-
-impl std::ops::Drop for Root {
-    fn drop(&mut self) {
-        self.secret.zeroize();
-    }
-}
-
-fn roots(ring: &KeyRing, cluster: &str) -> Vec<Root> {
-    let root = |key: &Key| {
-        let mut hasher = blake3::Hasher::new_derive_key("bellwether 2026-11 cluster root");
-        hasher.update(key.secret()).update(cluster.as_bytes());
-        let secret = *hasher.finalize().as_bytes();
-        hasher.zeroize();
-        Root { fingerprint: key.fingerprint(), secret }
-    };
-    ring.keys().iter().map(root).collect()
-}
-
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Purpose {
-    Datagram = 1,
-    Stream = 2,
-}
-
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum Kind {
-    Message = 0,
-    Group = 1,
-    Hello = 2,
-    Welcome = 3,
-}
-
-/// What it answers, and the receiver's newest life if that is not the one addressed.
-fn read_welcome(body: &[u8]) -> Result<(u32, Boot), Drop> {
-    let (&answers, newest) = body.split_first_chunk().ok_or(Drop::Malformed)?;
-    let newest = match newest.try_into() {
-        Ok(newest) => u64::from_le_bytes(newest),
-        Err(_) if newest.is_empty() => 0,
-        Err(_) => return Err(Drop::Malformed),
-    };
-    Ok((u32::from_le_bytes(answers), Boot::new(newest)))
-}
-
-struct Header {
-    kind: Kind,
-    cluster_hint: u8,
-    key_hint: u8,
-    from: Peer,
-    number: u64,
-    length: usize,
-}
-
-impl Header {
-    /// Of a datagram, behind which there must be room for a tag.
-    fn read(packet: &[u8]) -> Result<Self, Drop> {
-        let (header, left) = Self::split(packet)?;
-        if left < TAG { Err(Drop::Short) } else { Ok(header) }
-    }
-
-    /// Of a stream: nothing else.
-    fn read_exact(bytes: &[u8]) -> Result<Self, Drop> {
-        let (header, left) = Self::split(bytes)?;
-        if left == 0 { Ok(header) } else { Err(Drop::Malformed) }
-    }
-
-    fn split(packet: &[u8]) -> Result<(Self, usize), Drop> {
-        let &[first, second, key_hint, ..] = packet else { return Err(Drop::Short) };
-        if first & !VERSION_BITS != MAGIC {
-            return Err(Drop::NotOurs);
-        }
-        if first & VERSION_BITS != VERSION {
-            return Err(Drop::Version);
-        }
-        let mut reader = Reader::new(&packet[3..]);
-        let (id, boot, number) = Self::sender(&mut reader).map_err(|error| match error {
-            DecodeError::Short { .. } => Drop::Short,
-            _ => Drop::Malformed,
-        })?;
-        let kind = match second >> 6 {
-            0 => Kind::Message,
-            1 => Kind::Group,
-            2 => Kind::Hello,
-            _ => Kind::Welcome,
-        };
-        let length = FIXED_HEADER + varint_len(boot) + varint_len(number);
-        let from = Peer::new(NodeId::new(id), Boot::new(boot));
-        let header = Self { kind, cluster_hint: second & HINT, key_hint, from, number, length };
-        Ok((header, packet.len() - length))
-    }
-
-    fn sender(reader: &mut Reader<'_>) -> Result<(u64, u64, u64), DecodeError> {
-        Ok((reader.u64("sender id")?, reader.varint("sender boot")?, reader.varint("number")?))
-    }
-}
-
-/// What is authenticated beside the body: the header, and for whom it is.
-struct Aad {
-    bytes: [u8; MAX_HEADER + 16],
-    length: usize,
-}
-
-impl Aad {
-    /// `header` is one that was written or read here, and so no longer than the longest.
-    fn new(header: &[u8], to: Option<Peer>) -> Self {
-        let mut aad = Self { bytes: [0; MAX_HEADER + 16], length: header.len() };
-        aad.bytes[..header.len()].copy_from_slice(header);
-        if let Some(to) = to {
-            let tail = &mut aad.bytes[header.len()..header.len() + 16];
-            tail[..8].copy_from_slice(&to.id.get().to_le_bytes());
-            tail[8..].copy_from_slice(&to.boot.get().to_le_bytes());
-            aad.length += 16;
-        }
-        aad
-    }
-
-    fn as_slice(&self) -> &[u8] {
-        &self.bytes[..self.length]
-    }
-}
-
-type Nonce = [u8; 12];
-
-fn nonce(number: u64, part: u32) -> Nonce {
-    let mut nonce = [0; 12];
-    nonce[..8].copy_from_slice(&number.to_le_bytes());
-    nonce[8..].copy_from_slice(&part.to_le_bytes());
-    nonce
-}
-
-/// The place of a chunk and whether it is the last are bound in, so that none can be left out, moved or cut off.
-fn chunk_nonce(number: u64, index: u32, last: bool) -> Nonce {
-    nonce(number, index << 1 | u32::from(last))
-}
-
-/// Appends ciphertext and tag.
-fn encrypt(cipher: &ChaCha20Poly1305, nonce: &Nonce, aad: &[u8], plain: &[u8], out: &mut Vec<u8>) {
-    let start = out.len();
-    out.extend_from_slice(plain);
-    let tag = cipher
-        .encrypt_inout_detached(nonce.into(), aad, InOutBuf::from(&mut out[start..]))
-        .expect("shorter than 256 GiB");
-    out.extend_from_slice(&tag);
-}
-
-/// Opens ciphertext and tag in place; the tag stays behind. Untouched if it is not genuine.
-fn decrypt(
-    cipher: &ChaCha20Poly1305,
-    nonce: &Nonce,
-    aad: &[u8],
-    sealed: &mut [u8],
-) -> Result<(), Drop> {
-    let body = sealed.len().checked_sub(TAG).ok_or(Drop::Short)?;
-    let (body, tag) = sealed.split_at_mut(body);
-    let tag = Tag::try_from(&*tag).map_err(|_| Drop::Short)?;
-    cipher
-        .decrypt_inout_detached(nonce.into(), aad, InOutBuf::from(body), &tag)
-        .map_err(|_| Drop::Auth)
-}
-
-const fn varint_len(value: u64) -> usize {
-    (value | 1).ilog2() as usize / 7 + 1
-}
-
-const MAGIC: u8 = 0xB0;
-const VERSION_BITS: u8 = 0x0F;
-const VERSION: u8 = 1;
-/// The bits of the second byte that speak of the cluster.
-const HINT: u8 = 0x3F;
-const FIXED_HEADER: usize = 3 + 8;
-/// With both varints at their longest.
-pub(crate) const MAX_HEADER: usize = FIXED_HEADER + 20;
-const TAG: usize = 16;
-const ECHO: usize = 4;
-/// The longest body of a welcome.
-const WELCOME: usize = ECHO + 8;
 const PADDING: [u8; Sealer::HELLO] = [0; Sealer::HELLO];
-/// Plain bytes of a stream's chunk: what is read, and allocated, before its sender is known.
-pub(crate) const CHUNK: usize = 16 * 1024;
-/// What a chunk is longer by once it is sealed.
-pub const CHUNK_EXTRA: usize = TAG;
-const LAST: u16 = 0x8000;
 /// Answered hellos a second of those that may be recordings; arbitrary. 118 KB/s at most.
 const ANSWERS: u64 = 2_000;
 

@@ -35,7 +35,8 @@ use tokio::{
 };
 
 use crate::{
-    seal::{CHUNK, CHUNK_EXTRA, Content, Drop, MAX_HEADER, OpenStream, Sealer, chunk_prefix},
+    drop::Drop,
+    seal::{CHUNK, CHUNK_EXTRA, Content, MAX_HEADER, OpenStream, Sealer, chunk_prefix},
     status::Counters,
 };
 

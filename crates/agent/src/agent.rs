@@ -1,0 +1,266 @@
+//! A whole agent: node, HTTP interface and hooks, started together and stopped together.
+
+use std::{io, net::SocketAddr};
+
+use bellwether_proto::{
+    Seed,
+    churn::estimate,
+    election::churn_tolerant::{self, Criterion, Form, Multicast},
+    membership::medley::{self, Strategy},
+    stack::Standing,
+};
+use tokio::{net::TcpListener, task::JoinHandle};
+
+use crate::{
+    api::{self, Api, Token},
+    clock,
+    config::{Config, Election, Mode, Profile},
+    core::{Core, Seat, Settings},
+    handle::{Handle, Request, Stopped},
+    hooks::{HookView, Hooks},
+    key::{KeyError, KeyRing},
+    node::{self, Node},
+    profile::About,
+    seal::Sealer,
+    status::Role,
+    store::{Store, StoreError},
+    transport::{BindError, Transport},
+};
+
+/// Why an agent could not start.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// The cluster's key.
+    #[error("{0}")]
+    Key(#[from] KeyError),
+    /// The identity, or the disk it is kept on.
+    #[error("{0}")]
+    Store(#[from] StoreError),
+    /// The port for other agents.
+    #[error("{0}")]
+    Bind(#[from] BindError),
+    /// The port for HTTP.
+    #[error("cannot answer HTTP on {address}: {source}; choose another with --api")]
+    Api {
+        /// Where.
+        address: SocketAddr,
+        /// Why.
+        source: io::Error,
+    },
+    /// The token file.
+    #[error("{0}")]
+    Token(String),
+    /// A seed's name.
+    #[error("join {name:?}: {source}")]
+    Seed {
+        /// As configured.
+        name: String,
+        /// Why it has no address.
+        source: io::Error,
+    },
+    /// Settings that contradict each other.
+    #[error("{0}")]
+    Setting(String),
+}
+
+/// A running agent. Dropped, it goes on; ask its [`Handle`] to leave.
+#[derive(Debug)]
+pub struct Agent {
+    handle: Handle,
+    address: SocketAddr,
+    api: SocketAddr,
+    node: JoinHandle<()>,
+    others: Vec<JoinHandle<()>>,
+}
+
+impl Agent {
+    /// Starts one, with the key its configuration names.
+    ///
+    /// # Errors
+    ///
+    /// [`StartError`]. Nothing is left running.
+    pub async fn start(config: &Config) -> Result<Self, StartError> {
+        let ring = KeyRing::read(&config.key_file)?;
+        Self::start_with(config, &ring).await
+    }
+
+    /// Starts one with these keys.
+    ///
+    /// # Errors
+    ///
+    /// [`StartError`]. Nothing is left running.
+    pub async fn start_with(config: &Config, ring: &KeyRing) -> Result<Self, StartError> {
+        let token = match &config.api_token_file {
+            Some(path) => Some(Token::read(path).map_err(StartError::Token)?),
+            None => None,
+        };
+        let listener = TcpListener::bind(config.api)
+            .await
+            .map_err(|source| StartError::Api { address: config.api, source })?;
+        let api = listener
+            .local_addr()
+            .map_err(|source| StartError::Api { address: config.api, source })?;
+        let seeds = seeds(config).await?;
+        let store = Store::open(config.data_dir.as_deref())?;
+        let sealer = Sealer::new(ring, &config.cluster, store.me());
+        let transport = Transport::bind(config.bind, sealer).await?;
+        let address = node::own_address(transport.local(), &seeds);
+        let settings = settings(config, address)?;
+        let now = clock::now();
+        let seed = getrandom::u64().unwrap_or_else(|_| now.as_micros());
+        let core = Core::new(settings, store, seeds, now, Seed::new(seed));
+        let (handle, inbox) = Handle::connect();
+        let patience = config.timing.election * 12;
+        let node = Node::new(core, transport, inbox, config.timing.guard, patience);
+        let node = tokio::spawn(node.run());
+        let (hooks, view) = if config.hooks.is_empty() {
+            (None, HookView::none())
+        } else {
+            let (hooks, view) = Hooks::new(config.hooks.clone(), &*config.name, handle.clone());
+            (Some(hooks), view)
+        };
+        let interface = Api::new(config, api, token, handle.clone(), view);
+        let mut others = vec![tokio::spawn(api::serve(listener, interface))];
+        others.extend(hooks.map(|hooks| tokio::spawn(hooks.run())));
+        Ok(Self { handle, address, api, node, others })
+    }
+
+    /// How to ask it.
+    pub fn handle(&self) -> &Handle {
+        &self.handle
+    }
+
+    /// Where other agents reach it.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Where it answers HTTP.
+    pub fn api(&self) -> SocketAddr {
+        self.api
+    }
+
+    /// Hands over, says goodbye and waits until all is done.
+    pub async fn leave(self) {
+        // If it has stopped already there is nobody to ask.
+        let _: Result<_, Stopped> = self.handle.request(Request::Leave).await;
+        self.stopped().await;
+    }
+
+    /// Waits until it has stopped.
+    pub async fn stopped(mut self) {
+        let _ = (&mut self.node).await;
+        for task in self.others.drain(..) {
+            task.abort();
+        }
+    }
+
+    /// Stops it without a word, as if its cable had been cut.
+    pub fn kill(self) {
+        self.node.abort();
+        self.others.iter().for_each(JoinHandle::abort);
+    }
+}
+
+/// Runs an agent until it has left, or is told to stop by TERM or INT; then it leaves.
+///
+/// # Errors
+///
+/// [`StartError`].
+pub async fn run(config: &Config, started: impl FnOnce(&Agent)) -> Result<(), StartError> {
+    let agent = Agent::start(config).await?;
+    started(&agent);
+    let handle = agent.handle().clone();
+    tokio::select! {
+        () = handle.stopped() => {}
+        () = told_to_stop() => {
+            let _: Result<_, Stopped> = handle.request(Request::Leave).await;
+        }
+    }
+    agent.stopped().await;
+    Ok(())
+}
+
+async fn told_to_stop() {
+    use tokio::signal::unix::{SignalKind, signal};
+    let (Ok(mut terminate), Ok(mut interrupt)) =
+        (signal(SignalKind::terminate()), signal(SignalKind::interrupt()))
+    else {
+        // Without signals there is nothing to wait for.
+        return std::future::pending().await;
+    };
+    tokio::select! {
+        _ = terminate.recv() => {}
+        _ = interrupt.recv() => {}
+    }
+}
+
+async fn seeds(config: &Config) -> Result<Vec<SocketAddr>, StartError> {
+    let mut seeds = Vec::new();
+    for seed in &config.join {
+        let name = format!("{}:{}", seed.host, seed.port);
+        let found = tokio::net::lookup_host((seed.host.as_str(), seed.port)).await;
+        seeds.extend(found.map_err(|source| StartError::Seed { name, source })?);
+    }
+    Ok(seeds)
+}
+
+fn settings(config: &Config, address: SocketAddr) -> Result<Settings, StartError> {
+    let refused = |error: &dyn std::fmt::Display| StartError::Setting(error.to_string());
+    let timing = &config.timing;
+    let strategy = match timing.profile {
+        Profile::Mesh => Strategy::Both,
+        Profile::Local | Profile::Lan | Profile::Wan => Strategy::Swim,
+    };
+    let membership = medley::Config::new(strategy, medley::Form::Hardened)
+        .with_times(timing.period, timing.ack, timing.suspicion)
+        .map_err(|error| refused(&error))?
+        .with_local_health(true)
+        .with_patient_suspicion(true);
+    let mut elections = Vec::new();
+    for election in &config.elections {
+        let config = machine(config, election).map_err(StartError::Setting)?;
+        let standing =
+            Standing { observer: election.role == Role::Observer, attribute: election.priority };
+        elections.push(Seat { name: election.name.clone(), config, standing });
+    }
+    let about = About { name: config.name.clone(), tags: config.tags.clone() };
+    let advertise =
+        if config.advertise.is_empty() { vec![address] } else { config.advertise.clone() };
+    let c = config.elections.iter().filter_map(|election| match election.mode {
+        Mode::Eventual(eventual) => Some(u32::from(eventual.c)),
+        Mode::Announced => None,
+    });
+    let survey = estimate::Config::of(10).map_err(|error| refused(&error))?;
+    let settings = Settings {
+        about,
+        cluster: config.cluster.clone(),
+        advertise,
+        membership,
+        elections,
+        survey: estimate::Config { start: c.max().unwrap_or(0), ..survey },
+        timeout: timing.election,
+        retry: timing.grace * 2,
+    };
+    settings.introduction().map_err(|error| {
+        StartError::Setting(format!("name, tags and elections together: {error}"))
+    })?;
+    Ok(settings)
+}
+
+fn machine(config: &Config, election: &Election) -> Result<churn_tolerant::Config, String> {
+    let Mode::Eventual(eventual) = election.mode else {
+        return Err(format!(
+            "election {:?}: mode announced cannot be run by an agent yet; use eventual",
+            election.name
+        ));
+    };
+    let gossip = Multicast::Gossip { spread: 2, refresh: config.timing.refresh };
+    churn_tolerant::Config::new(eventual.variant, Form::Hardened)
+        .with_bounds(eventual.c, eventual.f)
+        .and_then(|machine| machine.with_timeout(config.timing.election))
+        .and_then(|machine| machine.with_criterion(Criterion::Attribute, eventual.margin))
+        .and_then(|machine| machine.with_multicast(gossip))
+        .map(|machine| machine.with_grace(Some(config.timing.grace)))
+        .map_err(|error| format!("election {:?}: {error}", election.name))
+}

@@ -1,0 +1,239 @@
+//! What survives a restart: who we are, how often we have started, and the newest fencing tokens.
+//!
+//! One file, `node.json`, replaced as a whole: written beside it, flushed, renamed. It is written at the start, so that
+//! no two lives share a boot number, and when a token is minted or accepted; never while nothing changes.
+
+use std::{
+    collections::BTreeMap,
+    fs::{self, File},
+    io::{self, Write as _},
+    path::{Path, PathBuf},
+};
+
+use bellwether_proto::{
+    Boot, Epoch, NodeId, Peer,
+    election::churn_tolerant,
+    stack::{Durable, Group},
+};
+use serde::{Deserialize, Serialize};
+
+/// The file, open for this life.
+#[derive(Debug)]
+pub(crate) struct Store {
+    path: Option<PathBuf>,
+    kept: Kept,
+}
+
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(deny_unknown_fields)]
+struct Kept {
+    /// Hexadecimal, so that people can compare it with what the agent prints.
+    id: String,
+    boot: u64,
+    #[serde(default)]
+    elections: BTreeMap<String, Tokens>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(deny_unknown_fields)]
+struct Tokens {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    known: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    vouched: Option<String>,
+}
+
+/// Why there is no node.
+#[derive(Debug, thiserror::Error)]
+pub enum StoreError {
+    /// The file system says no.
+    #[error("{}: {source}", path.display())]
+    Io {
+        /// Which file or directory.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// It is there, and is not ours.
+    #[error(
+        "{}: {problem}; this file is the node's identity: restore it, or remove it to start as a new node",
+        path.display()
+    )]
+    Damaged {
+        /// Which file.
+        path: PathBuf,
+        /// What is wrong with it.
+        problem: String,
+    },
+}
+
+impl Store {
+    /// Begins a new life in this directory, which is made if need be: the same node as the last time, or a new one.
+    /// Without a directory the node is new every time.
+    pub(crate) fn open(directory: Option<&Path>) -> Result<Self, StoreError> {
+        let Some(directory) = directory else {
+            return Ok(Self { path: None, kept: Kept { boot: 1, ..Kept::new() } });
+        };
+        let path = directory.join("node.json");
+        let failed = |path: &Path| {
+            let path = path.to_owned();
+            move |source| StoreError::Io { path, source }
+        };
+        fs::create_dir_all(directory).map_err(failed(directory))?;
+        let mut kept = match fs::read_to_string(&path) {
+            Ok(text) => Kept::read(&text)
+                .map_err(|problem| StoreError::Damaged { path: path.clone(), problem })?,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Kept::new(),
+            Err(error) => return Err(failed(&path)(error)),
+        };
+        kept.boot += 1;
+        let store = Self { path: Some(path.clone()), kept };
+        store.write().map_err(failed(&path))?;
+        Ok(store)
+    }
+
+    pub(crate) fn me(&self) -> Peer {
+        Peer::new(self.kept.id().unwrap_or_default(), Boot::new(self.kept.boot))
+    }
+
+    /// What the last life knew.
+    pub(crate) fn durable(&self) -> Option<Durable> {
+        let epoch = |text: &Option<String>| text.as_ref().and_then(|text| text.parse().ok());
+        let elections = self.kept.elections.iter().filter_map(|(group, tokens)| {
+            let (known, vouched) = (epoch(&tokens.known), epoch(&tokens.vouched));
+            Some((group.parse().ok()?, churn_tolerant::Durable { known, vouched }))
+        });
+        // The membership needs nothing: every life has a larger boot number.
+        Some(Durable { membership: None, elections: elections.collect() })
+    }
+
+    /// Keeps the tokens; writes only if they are not those already kept.
+    pub(crate) fn keep(&mut self, durable: &Durable) -> io::Result<()> {
+        let text = |epoch: Option<Epoch>| epoch.map(|epoch| epoch.to_string());
+        let mut elections = self.kept.elections.clone();
+        for (group, churn_tolerant::Durable { known, vouched }) in &durable.elections {
+            let tokens = Tokens { known: text(*known), vouched: text(*vouched) };
+            elections.insert(group.to_string(), tokens);
+        }
+        if elections == self.kept.elections {
+            return Ok(());
+        }
+        self.kept.elections = elections;
+        self.write()
+    }
+
+    fn write(&self) -> io::Result<()> {
+        let Some(path) = &self.path else { return Ok(()) };
+        let beside = path.with_extension("json.new");
+        let mut file = File::create(&beside)?;
+        file.write_all(&serde_json::to_vec_pretty(&self.kept)?)?;
+        file.sync_all()?;
+        fs::rename(&beside, path)?;
+        // The rename itself must last too.
+        match path.parent() {
+            Some(directory) => File::open(directory)?.sync_all(),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Kept {
+    /// A node nobody has seen before.
+    fn new() -> Self {
+        let id = loop {
+            match getrandom::u64() {
+                Ok(0) => {}
+                Ok(id) => break id,
+                // No randomness at all: the clock has to do.
+                Err(_) => {
+                    break crate::clock::unix_ms().rotate_left(20) ^ u64::from(std::process::id());
+                }
+            }
+        };
+        Self { id: format!("{id:016x}"), boot: 0, elections: BTreeMap::new() }
+    }
+
+    fn id(&self) -> Option<NodeId> {
+        u64::from_str_radix(&self.id, 16).ok().map(NodeId::new)
+    }
+
+    fn read(text: &str) -> Result<Self, String> {
+        let kept: Self = serde_json::from_str(text).map_err(|error| error.to_string())?;
+        if kept.id().is_none() || kept.id.len() != 16 {
+            return Err(format!("id {:?} is not sixteen hexadecimal digits", kept.id));
+        }
+        if kept.boot == u64::MAX {
+            return Err(format!("boot {} is the last there is", kept.boot));
+        }
+        for (group, tokens) in &kept.elections {
+            group.parse::<Group>().map_err(|_| format!("{group:?} names no election"))?;
+            for epoch in [&tokens.known, &tokens.vouched].into_iter().flatten() {
+                epoch.parse::<Epoch>().map_err(|error| format!("election {group}: {error}"))?;
+            }
+        }
+        Ok(kept)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn durable(counter: u64) -> Durable {
+        let epoch = Some(Epoch::mint(counter, Peer::new(NodeId::new(3), Boot::new(2))));
+        let tokens = churn_tolerant::Durable { known: epoch, vouched: epoch };
+        Durable { membership: None, elections: vec![(Group::named("backup"), tokens)] }
+    }
+
+    #[test]
+    fn the_same_node_starts_again_with_a_larger_boot_number_and_its_tokens() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("data");
+        let mut first = Store::open(Some(&path)).unwrap();
+        assert_eq!((first.me().boot, first.durable().unwrap().elections.len()), (Boot::new(1), 0));
+        first.keep(&durable(7)).unwrap();
+        let second = Store::open(Some(&path)).unwrap();
+        assert_eq!(second.me(), Peer::new(first.me().id, Boot::new(2)));
+        assert_eq!(second.durable(), Some(durable(7)));
+        assert_ne!(Store::open(None).unwrap().me().id, Store::open(None).unwrap().me().id);
+    }
+
+    #[test]
+    fn nothing_is_written_that_is_kept_already() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut store = Store::open(Some(directory.path())).unwrap();
+        store.keep(&durable(7)).unwrap();
+        let path = directory.path().join("node.json");
+        fs::remove_file(&path).unwrap();
+        store.keep(&durable(7)).unwrap();
+        assert!(!path.exists());
+        store.keep(&durable(8)).unwrap();
+        assert!(path.exists());
+    }
+
+    #[test]
+    fn a_damaged_file_is_named_and_left_alone() {
+        for (text, word) in [
+            ("", "EOF"),
+            ("{}", "missing field"),
+            (r#"{"id":"12","boot":1}"#, "sixteen"),
+            (r#"{"id":"zzzzzzzzzzzzzzzz","boot":1}"#, "sixteen"),
+            (r#"{"id":"0000000000000001","boot":18446744073709551615}"#, "last"),
+            (r#"{"id":"0000000000000001","boot":1,"more":2}"#, "unknown field"),
+            (r#"{"id":"0000000000000001","boot":1,"elections":{"x":{}}}"#, "names no election"),
+            (
+                r#"{"id":"0000000000000001","boot":1,"elections":{"0000000a":{"known":"1"}}}"#,
+                "four decimal numbers",
+            ),
+        ] {
+            let directory = tempfile::tempdir().unwrap();
+            let path = directory.path().join("node.json");
+            fs::write(&path, text).unwrap();
+            let error = Store::open(Some(directory.path())).unwrap_err().to_string();
+            assert!(error.contains(word) && error.contains("node.json"), "{error}");
+            assert_eq!(fs::read_to_string(&path).unwrap(), text);
+        }
+        let error = Store::open(Some(Path::new("/dev/null/here"))).unwrap_err().to_string();
+        assert!(error.contains("/dev/null/here"), "{error}");
+    }
+}

@@ -1,0 +1,146 @@
+//! Five agents on loopback: real sockets, real keys, real time.
+
+use std::{net::SocketAddr, time::Duration};
+
+use bellwether_agent::{
+    Agent, Config, EventKind, KeyRing, Request, Status,
+    config::{Election, Profile, Seed},
+};
+use tokio::time::{Instant, sleep};
+
+fn config(node: usize, join: Option<SocketAddr>) -> Config {
+    let mut config = Config::new(format!("node-{node}"), "test", "unused");
+    let any = SocketAddr::from(([127, 0, 0, 1], 0));
+    (config.bind, config.api) = (any, any);
+    config.timing = Profile::Local.timing();
+    config.join = join
+        .map(|address| Seed { host: address.ip().to_string(), port: address.port() })
+        .into_iter()
+        .collect();
+    config.elections =
+        vec![Election { name: "backup".to_owned(), priority: 100 - node as u32, ..Election::default() }];
+    config
+}
+
+async fn cluster(nodes: usize) -> (KeyRing, Vec<Agent>) {
+    let ring = KeyRing::generate().unwrap();
+    let mut agents: Vec<Agent> = vec![];
+    for node in 0..nodes {
+        let join = agents.first().map(Agent::address);
+        agents.push(Agent::start_with(&config(node, join), &ring).await.unwrap());
+    }
+    (ring, agents)
+}
+
+fn leader(status: &Status) -> Option<&str> {
+    status.elections[0].leader.as_ref().map(|leader| leader.name.as_str())
+}
+
+/// How long it takes until all of them name this leader, and are sure.
+async fn until_all_name(agents: &[Agent], name: &str) -> Duration {
+    let start = Instant::now();
+    loop {
+        let mut all = true;
+        for agent in agents {
+            let status = agent.handle().status().await.unwrap();
+            all &= leader(&status) == Some(name) && status.elections[0].settled;
+        }
+        if all {
+            return start.elapsed();
+        }
+        assert!(start.elapsed() < Duration::from_secs(20), "{name} never led");
+        sleep(Duration::from_millis(10)).await;
+    }
+}
+
+#[tokio::test]
+async fn five_agents_agree_lose_their_leader_and_agree_again() {
+    let (_, mut agents) = cluster(5).await;
+    until_all_name(&agents, "node-0").await;
+    let before = agents[1].handle().status().await.unwrap();
+    agents.remove(0).kill();
+    let took = until_all_name(&agents, "node-1").await;
+    assert!(took < Duration::from_secs(10), "{took:?}");
+    let after = agents[1].handle().status().await.unwrap();
+    let epoch = |status: &Status| status.elections[0].epoch.clone().unwrap();
+    let counter =
+        |status: &Status| epoch(status).split('.').next().unwrap().parse::<u64>().unwrap();
+    assert!(counter(&after) > counter(&before), "{} {}", epoch(&before), epoch(&after));
+    let (events, _) = agents[0].handle().events_after(0);
+    assert!(events.iter().any(|event| event.event == EventKind::BecameLeader));
+    for agent in agents {
+        agent.leave().await;
+    }
+}
+
+#[tokio::test]
+async fn whoever_leaves_hands_over_first() {
+    let (_, mut agents) = cluster(3).await;
+    until_all_name(&agents, "node-0").await;
+    let leaving = agents.remove(0);
+    let start = Instant::now();
+    leaving.leave().await;
+    let took = start.elapsed();
+    until_all_name(&agents, "node-1").await;
+    // Nobody had to find out: it was said.
+    for agent in &agents {
+        let (events, _) = agent.handle().events_after(0);
+        let gone = events.iter().filter(|event| {
+            event.node.as_ref().is_some_and(|node| node.name == "node-0")
+                && matches!(event.event, EventKind::MemberLeave | EventKind::MemberFailed)
+        });
+        let kinds: Vec<EventKind> = gone.map(|event| event.event).collect();
+        assert_eq!(kinds, [EventKind::MemberLeave]);
+    }
+    assert!(took < Duration::from_secs(5), "{took:?}");
+}
+
+#[tokio::test]
+async fn a_leader_resigns_when_asked() {
+    let (_, agents) = cluster(3).await;
+    until_all_name(&agents, "node-0").await;
+    let resign = Request::Resign("backup".to_owned());
+    assert!(agents[1].handle().request(resign.clone()).await.unwrap().is_err());
+    agents[0].handle().request(resign).await.unwrap().unwrap();
+    until_all_name(&agents, "node-1").await;
+}
+
+#[tokio::test]
+async fn another_cluster_on_the_same_network_is_not_there() {
+    let (ring, agents) = cluster(2).await;
+    until_all_name(&agents, "node-0").await;
+    // The same key under another name, another key under the same name.
+    let mut other = config(7, Some(agents[0].address()));
+    other.cluster = "other".to_owned();
+    let stranger = Agent::start_with(&other, &ring).await.unwrap();
+    let other = config(8, Some(agents[0].address()));
+    let thief = Agent::start_with(&other, &KeyRing::generate().unwrap()).await.unwrap();
+    sleep(Duration::from_secs(3)).await;
+    for (agent, members) in [(&agents[0], 2), (&agents[1], 2), (&stranger, 1), (&thief, 1)] {
+        let status = agent.handle().status().await.unwrap();
+        assert_eq!(status.members.len(), members, "{}", status.node.name);
+    }
+    let dropped: u64 = agents[0].handle().status().await.unwrap().counters.dropped.values().sum();
+    assert!(dropped >= 2, "both were refused, and counted");
+}
+
+#[tokio::test]
+async fn a_restarted_agent_is_the_same_node_and_tokens_do_not_go_back() {
+    let directory = tempfile::tempdir().unwrap();
+    let (ring, mut agents) = cluster(2).await;
+    let mut third = config(3, Some(agents[0].address()));
+    third.data_dir = Some(directory.path().to_owned());
+    let agent = Agent::start_with(&third, &ring).await.unwrap();
+    agents.push(agent);
+    until_all_name(&agents, "node-0").await;
+    let before = agents[2].handle().status().await.unwrap();
+    agents.pop().unwrap().kill();
+    let again = Agent::start_with(&third, &ring).await.unwrap();
+    agents.push(again);
+    until_all_name(&agents, "node-0").await;
+    let after = agents[2].handle().status().await.unwrap();
+    assert_eq!(before.node.id, after.node.id);
+    assert_eq!(before.node.boot + 1, after.node.boot);
+    let members = agents[0].handle().status().await.unwrap().members;
+    assert_eq!(members.len(), 3, "not a fourth");
+}
