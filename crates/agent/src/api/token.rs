@@ -7,11 +7,32 @@ use std::{
     path::Path,
 };
 
+use crate::config::Config;
+
 /// A secret. It has no text form, so that it cannot end up in a log.
 #[derive(Clone)]
 pub struct Token(Vec<u8>);
 
 impl Token {
+    /// The token of an agent: in the file that is configured, or in `api.token` in its data directory, which is made
+    /// if it is not there. Without either there is none, and the agent takes no commands.
+    ///
+    /// # Errors
+    ///
+    /// A sentence that names the file and what is wrong with it.
+    pub fn of(config: &Config) -> Result<Option<Self>, String> {
+        let own = config.data_dir.as_ref().map(|folder| folder.join("api.token"));
+        match (&config.api_token_file, own) {
+            (Some(path), _) => Self::read(path).map(Some),
+            (None, Some(path)) if path.exists() => Self::read(&path).map(Some),
+            (None, Some(path)) => {
+                let about = |error| format!("token file {}: {error}", path.display());
+                Self::create(&path).map(Some).map_err(about)
+            }
+            (None, None) => Ok(None),
+        }
+    }
+
     /// Reads the token from a file that nobody but its owner may read.
     ///
     /// # Errors
@@ -101,5 +122,17 @@ mod tests {
         fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
         fs::write(&path, "short").unwrap();
         assert!(Token::read(&path).unwrap_err().contains("5 characters"));
+    }
+
+    #[test]
+    fn an_agent_with_a_data_directory_makes_itself_a_token_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut config = Config::new("a", "b", "c");
+        assert!(Token::of(&config).unwrap().is_none());
+        config.data_dir = Some(folder.path().to_owned());
+        let first = Token::of(&config).unwrap().unwrap();
+        assert!(Token::of(&config).unwrap().unwrap().is(&first.0));
+        config.api_token_file = Some(folder.path().join("none"));
+        assert!(Token::of(&config).unwrap_err().contains("none"));
     }
 }

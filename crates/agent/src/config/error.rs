@@ -180,7 +180,7 @@ pub(super) fn locate(text: &str, part: Range<usize>) -> (usize, usize, Snippet) 
 }
 
 /// `text` on one line, without characters that a terminal would obey, and not too long.
-pub(crate) fn quote(text: &str) -> String {
+pub fn quote(text: &str) -> String {
     let mut quoted = String::new();
     for (i, c) in text.chars().enumerate() {
         if i == QUOTED {

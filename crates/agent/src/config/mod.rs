@@ -13,7 +13,7 @@ use std::{
 use self::field::{Field, Result};
 pub use self::{
     election::{Election, Eventual, Mode, OnIsolation},
-    error::{ConfigError, Place},
+    error::{ConfigError, Place, quote},
     explain::{Explained, ExplainedElection, explain},
     hook::Hook,
     show::Setting,
@@ -21,7 +21,7 @@ pub use self::{
     timing::{Profile, Timing},
 };
 pub(crate) use self::{
-    error::{hidden, quote, similar},
+    error::{hidden, similar},
     field::{check_name, parse_duration},
     hook::{event_name, is_about_leading},
 };
