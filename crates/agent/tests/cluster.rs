@@ -1,5 +1,12 @@
 //! Five agents on loopback: real sockets, real keys, real time.
 
+#![allow(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    clippy::unwrap_used,
+    reason = "tests of a host wait for real sockets"
+)]
+
 use std::{net::SocketAddr, time::Duration};
 
 use bellwether_agent::{
@@ -17,8 +24,11 @@ fn config(node: usize, join: Option<SocketAddr>) -> Config {
         .map(|address| Seed { host: address.ip().to_string(), port: address.port() })
         .into_iter()
         .collect();
-    config.elections =
-        vec![Election { name: "backup".to_owned(), priority: 100 - node as u32, ..Election::default() }];
+    config.elections = vec![Election {
+        name: "backup".to_owned(),
+        priority: 100 - node as u32,
+        ..Election::default()
+    }];
     config
 }
 

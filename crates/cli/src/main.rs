@@ -1,6 +1,7 @@
 //! `bellwether`: leader election and group membership for networks that will not hold still.
 //!
-//! Exit codes: 0 done, or yes; 1 no (an invariant did not hold); 2 usage or error.
+//! Exit codes: 0 done, or yes; 1 no (another leads, an invariant did not hold); 2 usage or error; 3 agent
+//! unreachable; 4 no leader known.
 
 #![allow(
     clippy::disallowed_methods,
@@ -8,8 +9,18 @@
     reason = "this is a host: it owns the clock, the terminal and the threads"
 )]
 
+mod agent;
+mod ask;
+mod client;
+mod command;
+mod config;
 mod conform;
+mod dev;
+mod guarded;
+mod init;
+mod keys;
 mod lab;
+mod monitor;
 mod output;
 mod sim;
 
@@ -17,11 +28,11 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
-use crate::output::Failure;
+use crate::output::{Exit, Failure};
 
 /// Leader election and group membership for networks that will not hold still.
 #[derive(Parser)]
-#[command(name = "bellwether", version, after_help = EXIT_CODES, max_term_width = 100)]
+#[command(name = "bellwether", version, after_help = EXIT_CODES, max_term_width = 80)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -29,37 +40,139 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
+    /// Watch a live cluster on this machine lose its leader and find another
+    Dev(dev::Args),
+    /// Write settings, a key and a token for a first node
+    Init(init::InitArgs),
+    /// Run one node
+    Agent(agent::Args),
+    /// Look at settings: check, show, explain
+    Config(config::Args),
+    /// Make a cluster key
+    Keygen(init::KeygenArgs),
+    /// Replace the cluster's key without stopping it
+    Keys(keys::Args),
+    /// Who leads
+    #[command(after_help = AGENT_CODES)]
+    Leader(ask::About),
+    /// Who leads, in all elections
+    #[command(after_help = AGENT_CODES)]
+    Leaders(ask::Plain),
+    /// Whether this node leads: `bellwether is-leader backup && job`
+    #[command(after_help = AGENT_CODES)]
+    IsLeader(ask::IsLeader),
+    /// Run a command while this node leads, and not otherwise
+    #[command(after_help = RUN_HELP)]
+    Run(guarded::Args),
+    /// Who is there
+    #[command(after_help = AGENT_CODES)]
+    Members(ask::Plain),
+    /// What is held against a member, and by whom
+    #[command(after_help = AGENT_CODES)]
+    Why(ask::AboutMember),
+    /// Why an election came out as it did, and who disagrees
+    #[command(after_help = AGENT_CODES)]
+    Explain(ask::About),
+    /// Watch what happens
+    #[command(after_help = AGENT_CODES)]
+    Monitor(monitor::Args),
+    /// Talk to other agents
+    #[command(after_help = AGENT_CODES)]
+    Join(command::Join),
+    /// Hand over, say goodbye and stop
+    #[command(after_help = AGENT_CODES)]
+    Leave(command::Leave),
+    /// Take a failed member off the lists
+    #[command(after_help = AGENT_CODES)]
+    ForceLeave(command::ForceLeave),
+    /// Give up leading
+    #[command(after_help = AGENT_CODES)]
+    Resign(command::Resign),
+    /// Give up leading to that member
+    #[command(after_help = AGENT_CODES)]
+    Transfer(command::Transfer),
+    /// Show or change what others read about this node
+    #[command(after_help = AGENT_CODES)]
+    Tags(ask::Tags),
     /// Simulate a scenario: a network, a protocol and what goes wrong
     Sim(sim::Args),
     /// Run the papers' experiments and judge their claims
     Lab(lab::Args),
-    /// Try elections and memberships against the conformance suite, over many seeds
+    /// Try elections and memberships against the conformance suite
     Conform(conform::Args),
+    /// How `run` becomes its command
+    #[command(hide = true)]
+    Become(guarded::BecomeArgs),
+}
+
+impl Command {
+    /// Whether errors are for programs.
+    fn json(&self) -> bool {
+        match self {
+            Self::Sim(args) => args.json,
+            Self::Lab(args) => args.json(),
+            Self::Conform(args) => args.json,
+            Self::Config(args) => args.json(),
+            Self::Keys(args) => args.json(),
+            Self::Leader(args) | Self::Explain(args) => args.json(),
+            Self::Leaders(args) | Self::Members(args) => args.json,
+            Self::IsLeader(args) => args.json(),
+            Self::Why(args) => args.json(),
+            Self::Monitor(args) => args.json,
+            Self::Tags(args) => args.json(),
+            Self::Init(_)
+            | Self::Agent(_)
+            | Self::Dev(_)
+            | Self::Keygen(_)
+            | Self::Run(_)
+            | Self::Join(_)
+            | Self::Leave(_)
+            | Self::ForceLeave(_)
+            | Self::Resign(_)
+            | Self::Transfer(_)
+            | Self::Become(_) => false,
+        }
+    }
+
+    fn run(self) -> Result<Exit, Failure> {
+        match self {
+            Self::Init(args) => init::init(&args).map(Exit::from),
+            Self::Agent(args) => agent::run(&args).map(Exit::from),
+            Self::Dev(args) => dev::run(&args).map(Exit::from),
+            Self::Config(args) => config::run(&args).map(Exit::from),
+            Self::Keygen(args) => init::keygen(&args).map(Exit::from),
+            Self::Keys(args) => keys::run(&args).map(Exit::from),
+            Self::Leader(args) => ask::leader(&args),
+            Self::Leaders(args) => ask::leaders(&args),
+            Self::IsLeader(args) => ask::is_leader(&args),
+            Self::Run(args) => guarded::run(&args),
+            Self::Members(args) => ask::members(&args),
+            Self::Why(args) => ask::why(&args),
+            Self::Explain(args) => ask::explain(&args),
+            Self::Monitor(args) => monitor::run(&args),
+            Self::Join(args) => command::join(&args),
+            Self::Leave(args) => command::leave(&args),
+            Self::ForceLeave(args) => command::force_leave(&args),
+            Self::Resign(args) => command::resign(&args),
+            Self::Transfer(args) => command::transfer(&args),
+            Self::Tags(args) => ask::tags(&args),
+            Self::Sim(args) => sim::run(args).map(Exit::from),
+            Self::Lab(args) => lab::run(args).map(Exit::from),
+            Self::Conform(args) => conform::run(args).map(Exit::from),
+            Self::Become(args) => guarded::become_command(&args),
+        }
+    }
 }
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
-    let (result, json) = match cli.command {
-        Command::Sim(args) => {
-            let json = args.json;
-            (sim::run(args), json)
-        }
-        Command::Lab(args) => {
-            let json = args.json();
-            (lab::run(args), json)
-        }
-        Command::Conform(args) => {
-            let json = args.json;
-            (conform::run(args), json)
-        }
-    };
-    match result {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => ExitCode::from(1),
+    let command = Cli::parse().command;
+    let json = command.json();
+    match command.run() {
+        Ok(exit) => ExitCode::from(exit.code()),
         Err(Failure::ClosedPipe) => ExitCode::SUCCESS,
         Err(failure) => {
             failure.report(json);
-            ExitCode::from(2)
+            ExitCode::from(failure.code())
         }
     }
 }
@@ -67,5 +180,28 @@ fn main() -> ExitCode {
 const EXIT_CODES: &str = "\
 Exit codes:
   0  done, or yes
-  1  no: an invariant or a promise did not hold
-  2  wrong usage, wrong input, or an error";
+  1  no: another node leads, or an invariant or a promise did not hold
+  2  wrong usage, wrong input, or an error
+  3  no agent could be asked
+  4  no leader is known";
+
+const AGENT_CODES: &str = "\
+Exit codes:
+  0  done, or yes
+  1  no: another node leads
+  2  wrong usage, or the agent refused
+  3  no agent could be asked
+  4  no leader is known";
+
+const RUN_HELP: &str = "\
+The command is started when this node leads. It is asked to end (TERM) and
+then killed (KILL), with its whole process group, when another node leads or
+when the agent has not confirmed for so long that the command would otherwise
+outlive --guard. It finds BELLWETHER_GROUP and BELLWETHER_EPOCH in its
+environment; pass the epoch on to whatever it changes, and let that refuse
+older ones. An eventual election may have another leader in a part of the
+network that is cut off.
+
+Exit codes: that of the command, 128 + n if signal n ended it, 127 if it is
+not there, 126 if it cannot be run; 1 with --once if leadership was lost; 2
+wrong usage, or the agent refused; 128 + n if signal n ended this.";

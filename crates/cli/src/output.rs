@@ -6,12 +6,14 @@ use std::{
     time::Duration,
 };
 
+use bellwether_agent::{ConfigError, config};
 use bellwether_lab::{runner::LabError, store::StoreError};
 use bellwether_sim::{
     log::Entry,
     network::Disconnected,
     scenario::{Place, ScenarioError},
 };
+use comfy_table::{Table, presets};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::{Value, json};
 
@@ -24,11 +26,54 @@ pub(crate) enum Failure {
     Scenario(ScenarioError),
     /// The scenario is right but cannot be drawn.
     Placement(Disconnected),
+    /// The settings are wrong.
+    Settings(ConfigError),
+    /// No agent could be asked.
+    Unreachable(String),
     /// Anything else, with the place in the text.
     Other(String),
 }
 
+/// What a verb that asks an agent answers with.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Exit {
+    /// Yes, or done.
+    Yes,
+    /// No.
+    No,
+    /// No leader is known.
+    NoLeader,
+    /// That of the command that was run.
+    Code(u8),
+}
+
+impl Exit {
+    pub(crate) fn code(self) -> u8 {
+        match self {
+            Self::Yes => 0,
+            Self::No => 1,
+            Self::NoLeader => 4,
+            Self::Code(code) => code,
+        }
+    }
+}
+
+impl From<bool> for Exit {
+    fn from(yes: bool) -> Self {
+        if yes { Self::Yes } else { Self::No }
+    }
+}
+
 impl Failure {
+    /// What the process ends with.
+    pub(crate) fn code(&self) -> u8 {
+        match self {
+            Self::ClosedPipe => 0,
+            Self::Unreachable(_) => 3,
+            _ => 2,
+        }
+    }
+
     /// Tells people, or programs, on standard error.
     pub(crate) fn report(&self, json: bool) {
         if json {
@@ -39,6 +84,9 @@ impl Failure {
     }
 
     fn facts(&self) -> Value {
+        if let Self::Settings(error) = self {
+            return settings_facts(error);
+        }
         let Self::Scenario(error) = self else { return json!({ "problem": self.to_string() }) };
         let place = match error.place() {
             Place::File { file } => json!({ "file": file }),
@@ -63,7 +111,8 @@ impl std::fmt::Display for Failure {
             Self::ClosedPipe => f.write_str("the output was closed"),
             Self::Scenario(error) => error.fmt(f),
             Self::Placement(error) => error.fmt(f),
-            Self::Other(text) => f.write_str(text),
+            Self::Settings(error) => error.fmt(f),
+            Self::Unreachable(text) | Self::Other(text) => f.write_str(text),
         }
     }
 }
@@ -100,6 +149,32 @@ impl From<io::Error> for Failure {
             _ => Self::Other(format!("standard output: {error}")),
         }
     }
+}
+
+fn settings_facts(error: &ConfigError) -> Value {
+    let place = match error.place() {
+        config::Place::Settings => Value::Null,
+        config::Place::File { file } => json!({ "file": file }),
+        config::Place::Position { file, line, column } => {
+            json!({ "file": file, "line": line, "column": column })
+        }
+        config::Place::Variable { name } => json!({ "variable": name }),
+        config::Place::Flag { name } => json!({ "flag": name }),
+    };
+    json!({
+        "place": place,
+        "field": error.field(),
+        "found": error.found(),
+        "problem": error.problem(),
+        "allowed": error.allowed(),
+    })
+}
+
+/// Columns without lines around them.
+pub(crate) fn plain_table<const N: usize>(header: [&str; N]) -> Table {
+    let mut table = Table::new();
+    table.load_preset(presets::NOTHING).set_header(header);
+    table
 }
 
 /// A bar with the time left, on standard error, for work of more than a moment; nothing without a

@@ -1,0 +1,124 @@
+//! `bellwether agent`: one node. And the settings it would run with.
+
+use std::{env, path::PathBuf};
+
+use bellwether_agent::{
+    Config,
+    config::{Flag, Inputs},
+};
+
+use crate::output::Failure;
+
+/// Settings, as flags. All of them can be in a file or a variable too.
+#[derive(clap::Args, Clone, Debug)]
+pub(crate) struct Settings {
+    /// Settings in TOML [env: BELLWETHER_CONFIG]
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// More settings: every *.toml there, in the order of their names
+    /// [env: BELLWETHER_CONFIG_DIR]
+    #[arg(long, value_name = "DIR")]
+    config_dir: Option<PathBuf>,
+    /// What others call this node [default: the machine's name]
+    #[arg(long, value_name = "NAME")]
+    name: Option<String>,
+    /// The cluster it belongs to, the same on every node
+    #[arg(long, value_name = "ID")]
+    cluster: Option<String>,
+    /// Where to listen to other agents [default: 0.0.0.0:7738]
+    #[arg(long, value_name = "IP:PORT")]
+    bind: Option<String>,
+    /// Where others reach this node, if not where they hear it from
+    #[arg(long, value_name = "IP:PORT")]
+    advertise: Vec<String>,
+    /// Whom to talk to first; tried for life
+    #[arg(long, value_name = "HOST:PORT", num_args = 1..)]
+    join: Vec<String>,
+    /// Where to answer over HTTP [default: 127.0.0.1:7739]
+    #[arg(long, value_name = "IP:PORT")]
+    api: Option<String>,
+    /// A host name under which to answer over HTTP, besides localhost
+    #[arg(long, value_name = "NAME")]
+    api_name: Vec<String>,
+    /// File with the token that commands over HTTP must know
+    #[arg(long, value_name = "FILE")]
+    api_token_file: Option<String>,
+    /// Where to keep the boot number
+    #[arg(long, value_name = "DIR")]
+    data_dir: Option<String>,
+    /// The cluster's key, made by `bellwether keygen`
+    #[arg(long, value_name = "FILE")]
+    key_file: Option<String>,
+    /// How often and how long: local, lan, wan or mesh [default: lan]
+    #[arg(long, value_name = "PROFILE")]
+    timing: Option<String>,
+    /// Take part in this election: NAME=eventual or NAME=announced
+    #[arg(long, value_name = "NAME=MODE", num_args = 1..)]
+    election: Vec<String>,
+    /// Something for others to read about this node
+    #[arg(long, value_name = "KEY=VALUE")]
+    tag: Vec<String>,
+    /// Any field by its path, such as timing.period=200ms
+    #[arg(long, value_name = "FIELD=VALUE")]
+    set: Vec<String>,
+}
+
+impl Settings {
+    pub(crate) fn load(&self) -> Result<Config, Failure> {
+        let path = |given: &Option<PathBuf>, variable| {
+            given.clone().or_else(|| env::var_os(variable).map(PathBuf::from))
+        };
+        let inputs = Inputs {
+            file: path(&self.config, "BELLWETHER_CONFIG"),
+            directory: path(&self.config_dir, "BELLWETHER_CONFIG_DIR"),
+            variables: env::vars_os().collect(),
+            flags: self.flags(),
+        };
+        Config::load(&inputs).map_err(Failure::Settings)
+    }
+
+    fn flags(&self) -> Vec<Flag> {
+        let one = [
+            ("--name", &self.name),
+            ("--cluster", &self.cluster),
+            ("--bind", &self.bind),
+            ("--api", &self.api),
+            ("--api-token-file", &self.api_token_file),
+            ("--data-dir", &self.data_dir),
+            ("--key-file", &self.key_file),
+            ("--timing", &self.timing),
+        ];
+        let many = [
+            ("--advertise", &self.advertise),
+            ("--join", &self.join),
+            ("--api-name", &self.api_name),
+            ("--election", &self.election),
+            ("--tag", &self.tag),
+            ("--set", &self.set),
+        ];
+        let one = one.into_iter().filter_map(|(name, value)| Some((name, value.clone()?)));
+        let many = many
+            .into_iter()
+            .flat_map(|(name, values)| values.iter().map(move |value| (name, value.clone())));
+        one.chain(many).map(|(name, value)| Flag { name, value }).collect()
+    }
+}
+
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    settings: Settings,
+}
+
+pub(crate) fn run(args: &Args) -> Result<bool, Failure> {
+    let config = args.settings.load()?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::Other(format!("cannot start: {error}")))?;
+    let ended = runtime.block_on(bellwether_agent::run(&config, |agent| {
+        let (name, address, api) = (&config.name, agent.address(), agent.api());
+        eprintln!("{name} listens on {address}; ask it at http://{api}");
+    }));
+    ended.map(|()| true).map_err(|error| Failure::Other(error.to_string()))
+}

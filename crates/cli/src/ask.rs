@@ -1,0 +1,304 @@
+//! Questions to a running agent: who leads, who is there, and why.
+
+use std::io::{self, Write};
+
+use bellwether_agent::config::quote;
+use serde_json::{Value, json};
+
+use crate::{
+    client::{Asked, segment},
+    output::{Exit, Failure, plain_table},
+};
+
+/// A question without a subject.
+#[derive(clap::Args)]
+pub(crate) struct Plain {
+    #[command(flatten)]
+    asked: Asked,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// A question about an election.
+#[derive(clap::Args)]
+pub(crate) struct About {
+    /// The election [default: the first one configured]
+    #[arg(value_name = "GROUP")]
+    group: Option<String>,
+    #[command(flatten)]
+    plain: Plain,
+}
+
+impl About {
+    pub(crate) fn json(&self) -> bool {
+        self.plain.json
+    }
+
+    fn election(&self) -> Result<Value, Failure> {
+        let path = match &self.group {
+            Some(group) => format!("/v1/elections/{}", segment(group)),
+            None => "/v1/leader".to_owned(),
+        };
+        self.plain.asked.client()?.get(&path)
+    }
+}
+
+/// A question about a member.
+#[derive(clap::Args)]
+pub(crate) struct AboutMember {
+    /// The member, by name or identity
+    #[arg(value_name = "NODE")]
+    member: String,
+    #[command(flatten)]
+    plain: Plain,
+}
+
+impl AboutMember {
+    pub(crate) fn json(&self) -> bool {
+        self.plain.json
+    }
+}
+
+/// `is-leader`.
+#[derive(clap::Args)]
+pub(crate) struct IsLeader {
+    #[command(flatten)]
+    about: About,
+    /// Say nothing; the exit code is the answer
+    #[arg(long, short)]
+    quiet: bool,
+}
+
+impl IsLeader {
+    pub(crate) fn json(&self) -> bool {
+        self.about.json()
+    }
+}
+
+fn text(value: &Value) -> String {
+    match value {
+        Value::String(text) => quote(text),
+        Value::Null => "-".to_owned(),
+        other => quote(&other.to_string()),
+    }
+}
+
+/// Milliseconds as people say them.
+fn age(value: &Value) -> String {
+    let seconds = value.as_u64().unwrap_or(0) / 1000;
+    match seconds {
+        0..120 => format!("{seconds}s"),
+        120..7200 => format!("{}m", seconds / 60),
+        7200..172_800 => format!("{}h", seconds / 3600),
+        _ => format!("{}d", seconds / 86_400),
+    }
+}
+
+fn items(value: &Value) -> &[Value] {
+    value.as_array().map_or(&[], Vec::as_slice)
+}
+
+fn known(election: &Value) -> Exit {
+    if election["name"].is_null() { Exit::NoLeader } else { Exit::Yes }
+}
+
+pub(crate) fn leader(args: &About) -> Result<Exit, Failure> {
+    let election = args.election()?;
+    let mut out = io::stdout().lock();
+    match (args.plain.json, known(&election)) {
+        (true, _) => writeln!(out, "{election}")?,
+        (false, Exit::NoLeader) => {
+            eprintln!("no leader of {} is known", text(&election["election"]))
+        }
+        (false, _) => {
+            let doubt = if election["settled"] == true { "" } else { "  (in doubt)" };
+            let (name, epoch) = (text(&election["name"]), text(&election["epoch"]));
+            let since = age(&election["since_ms"]);
+            writeln!(out, "{name}  epoch {epoch}  for {since}{doubt}")?;
+        }
+    }
+    Ok(known(&election))
+}
+
+pub(crate) fn leaders(args: &Plain) -> Result<Exit, Failure> {
+    let elections = args.asked.client()?.get("/v1/elections")?;
+    let mut out = io::stdout().lock();
+    if args.json {
+        writeln!(out, "{elections}")?;
+    } else {
+        let columns = ["group", "leader", "epoch", "mode", "settled", "agree", "since"];
+        let mut table = plain_table(columns);
+        for one in items(&elections) {
+            let agreement = &one["agreement"];
+            table.add_row([
+                text(&one["election"]),
+                text(&one["name"]),
+                text(&one["epoch"]),
+                text(&one["mode"]),
+                if one["settled"] == true { "yes" } else { "no" }.to_owned(),
+                format!("{} of {}", agreement["agree"], agreement["heard"]),
+                age(&one["since_ms"]),
+            ]);
+        }
+        writeln!(out, "{table}")?;
+    }
+    let all = items(&elections).iter().all(|one| matches!(known(one), Exit::Yes));
+    Ok(if all { Exit::Yes } else { Exit::NoLeader })
+}
+
+pub(crate) fn is_leader(args: &IsLeader) -> Result<Exit, Failure> {
+    let election = args.about.election()?;
+    let exit = match (election["is_leader"] == true, known(&election)) {
+        (true, _) => Exit::Yes,
+        (false, Exit::NoLeader) => Exit::NoLeader,
+        (false, _) => Exit::No,
+    };
+    if args.quiet {
+        return Ok(exit);
+    }
+    let mut out = io::stdout().lock();
+    let (name, epoch) = (text(&election["name"]), text(&election["epoch"]));
+    match (args.json(), &exit) {
+        (true, _) => {
+            let keys = ["election", "is_leader", "leader", "epoch", "settled", "valid_for_ms"];
+            let facts: serde_json::Map<String, Value> =
+                keys.into_iter().map(|key| (key.to_owned(), election[key].clone())).collect();
+            writeln!(out, "{}", Value::Object(facts))?;
+        }
+        (false, Exit::Yes) => writeln!(out, "yes, under epoch {epoch}")?,
+        (false, Exit::NoLeader) => writeln!(out, "no leader is known")?,
+        (false, _) => writeln!(out, "no, {name} leads")?,
+    }
+    Ok(exit)
+}
+
+pub(crate) fn members(args: &Plain) -> Result<Exit, Failure> {
+    let members = args.asked.client()?.get("/v1/members")?;
+    let mut out = io::stdout().lock();
+    if args.json {
+        writeln!(out, "{members}")?;
+        return Ok(Exit::Yes);
+    }
+    let mut table = plain_table(["name", "id", "state", "since", "reach", "address", "tags"]);
+    for member in items(&members) {
+        let reach = match &member["reach"] {
+            Value::Object(through) => format!("through {}", text(&through["through"])),
+            reach => text(reach),
+        };
+        let tags = member["tags"].as_object().into_iter().flatten();
+        let tags = tags.map(|(key, value)| format!("{}={}", quote(key), text(value)));
+        table.add_row([
+            text(&member["name"]),
+            text(&member["id"]),
+            text(&member["state"]),
+            age(&member["since_ms"]),
+            reach,
+            text(&member["addresses"][0]),
+            tags.collect::<Vec<_>>().join(","),
+        ]);
+    }
+    writeln!(out, "{table}")?;
+    Ok(Exit::Yes)
+}
+
+pub(crate) fn why(args: &AboutMember) -> Result<Exit, Failure> {
+    let path = format!("/v1/why/{}", segment(&args.member));
+    let why = args.plain.asked.client()?.get(&path)?;
+    let mut out = io::stdout().lock();
+    if args.plain.json {
+        writeln!(out, "{why}")?;
+        return Ok(Exit::Yes);
+    }
+    // Longer than a name, hence not quoted as one.
+    let summary = why["summary"].as_str().unwrap_or_default();
+    let summary: String = summary.chars().map(|c| if c.is_control() { '?' } else { c }).collect();
+    writeln!(out, "{summary}")?;
+    for verdict in items(&why["verdicts"]) {
+        let by = match &verdict["by"] {
+            Value::Null => "this node".to_owned(),
+            by => text(by),
+        };
+        writeln!(out, "  {:>5} ago  {}  by {by}", age(&verdict["ago_ms"]), text(&verdict["what"]))?;
+    }
+    Ok(Exit::Yes)
+}
+
+pub(crate) fn explain(args: &About) -> Result<Exit, Failure> {
+    let election = args.election()?;
+    let mut out = io::stdout().lock();
+    if args.json() {
+        writeln!(out, "{election}")?;
+        return Ok(known(&election));
+    }
+    let agreement = &election["agreement"];
+    let yes = |value: &Value| if *value == true { "yes" } else { "no" };
+    let why: String = election["why"].as_str().unwrap_or_default().chars().collect();
+    for (what, value) in [
+        ("group", text(&election["election"])),
+        ("mode", text(&election["mode"])),
+        ("leader", text(&election["name"])),
+        ("epoch", text(&election["epoch"])),
+        ("since", age(&election["since_ms"])),
+        ("settled", yes(&election["settled"]).to_owned()),
+        ("this node", format!("{}, priority {}", text(&election["role"]), election["priority"])),
+        ("leads", yes(&election["is_leader"]).to_owned()),
+        ("agreement", format!("{} of {} heard", agreement["agree"], agreement["heard"])),
+        ("changes", text(&election["changes"])),
+        ("leaderless", age(&election["leaderless_ms"])),
+        ("why", why.replace(char::is_control, "?")),
+    ] {
+        writeln!(out, "{what:<11} {value}")?;
+    }
+    for dissent in items(&agreement["dissent"]) {
+        writeln!(out, "{:<11} {} says {}", "", text(&dissent[0]), text(&dissent[1]))?;
+    }
+    Ok(known(&election))
+}
+
+/// `tags`: without changes it shows them.
+#[derive(clap::Args)]
+pub(crate) struct Tags {
+    /// Set a tag
+    #[arg(long, value_name = "KEY=VALUE")]
+    set: Vec<String>,
+    /// Delete a tag
+    #[arg(long, value_name = "KEY")]
+    delete: Vec<String>,
+    #[command(flatten)]
+    plain: Plain,
+}
+
+impl Tags {
+    pub(crate) fn json(&self) -> bool {
+        self.plain.json
+    }
+}
+
+pub(crate) fn tags(args: &Tags) -> Result<Exit, Failure> {
+    let client = args.plain.asked.client()?;
+    let mut changes = serde_json::Map::new();
+    for pair in &args.set {
+        let Some((key, value)) = pair.split_once('=') else {
+            return Err(Failure::Other(format!("--set {}: has no = in it", quote(pair))));
+        };
+        changes.insert(key.to_owned(), json!(value));
+    }
+    changes.extend(args.delete.iter().map(|key| (key.clone(), Value::Null)));
+    if !changes.is_empty() {
+        client.post("/v1/tags", &json!({ "tags": changes }))?;
+        return Ok(Exit::Yes);
+    }
+    let status = client.get("/v1/status")?;
+    let own = items(&status["members"]).iter().find(|member| member["reach"] == "own");
+    let tags = own.map_or(json!({}), |member| member["tags"].clone());
+    let mut out = io::stdout().lock();
+    if args.json() {
+        writeln!(out, "{tags}")?;
+    } else {
+        for (key, value) in tags.as_object().into_iter().flatten() {
+            writeln!(out, "{}={}", quote(key), text(value))?;
+        }
+    }
+    Ok(Exit::Yes)
+}

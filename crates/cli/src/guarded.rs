@@ -1,0 +1,391 @@
+//! `bellwether run GROUP -- CMD`: a command that lives while this node leads.
+//!
+//! The agent is asked all the time; an answer counts from the moment the question was *sent*, on the clock that counts
+//! suspend, so that an answer that lay around proves nothing. With `G` the guard and `g` the grace:
+//!
+//! - the agent says that another leads: TERM at once, KILL after `g`;
+//! - no word for `G - g` (the agent was killed, stopped or cannot say): TERM, and KILL at `G`;
+//! - a lease ends sooner than that: KILL at its end, TERM `g` before.
+//!
+//! So the command is dead at most `G` after the agent last confirmed that this node leads. What that confirmation is
+//! worth is the mode's promise: an eventual election may have another leader in a part of the network that is cut off.
+//! What is killed is the whole process group. Should this process itself be killed, the kernel kills the command (but
+//! not what it has started); should it be stopped (SIGSTOP) together with the machine's other processes, nothing here
+//! can help, and only the epoch that the command was given, checked by what it acts on, does.
+
+use std::{
+    io,
+    os::unix::process::{CommandExt as _, ExitStatusExt as _},
+    process::{Child, Command, ExitStatus},
+    sync::mpsc,
+    thread,
+    time::Duration,
+};
+
+use rustix::{
+    process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid},
+    time::{ClockId, clock_gettime},
+};
+use serde_json::Value;
+
+use crate::{
+    client::{Asked, Client, segment},
+    output::{Exit, Failure},
+};
+
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// The election
+    #[arg(value_name = "GROUP")]
+    group: String,
+    /// The command and its arguments, after --
+    #[arg(value_name = "CMD", last = true, required = true)]
+    command: Vec<String>,
+    /// The command is dead so long after the agent last said that this node leads
+    #[arg(long, value_name = "TIME", default_value = "5s", value_parser = duration)]
+    guard: Duration,
+    /// Between TERM and KILL
+    #[arg(long, value_name = "TIME", default_value = "2s", value_parser = duration)]
+    grace: Duration,
+    /// End when leadership is lost, with exit code 1, instead of waiting to lead again
+    #[arg(long)]
+    once: bool,
+    #[command(flatten)]
+    asked: Asked,
+}
+
+/// What the hidden verb that becomes the command is given.
+#[derive(clap::Args)]
+pub(crate) struct BecomeArgs {
+    /// Whose child it must be
+    parent: u32,
+    /// The command
+    #[arg(last = true, required = true)]
+    command: Vec<String>,
+}
+
+fn duration(text: &str) -> Result<Duration, String> {
+    let read = text.parse::<bellwether_proto::Duration>().map_err(|error| error.to_string())?;
+    Ok(Duration::from_micros(read.as_micros()))
+}
+
+/// Something the one loop that decides has to know.
+enum News {
+    /// What the agent said when asked at that time.
+    Word(Duration, Word),
+    /// The command with this number has ended.
+    Ended(u64),
+    /// We are to end.
+    Signal(i32),
+}
+
+enum Word {
+    Leads {
+        epoch: String,
+        valid_for: Option<Duration>,
+    },
+    DoesNot,
+    /// Nothing: not there, too slow, or not able to say.
+    Silence,
+    /// There is no such election.
+    Refused(String),
+}
+
+/// The time since the machine started, suspend included.
+fn now() -> Duration {
+    let time = clock_gettime(ClockId::Boottime);
+    Duration::new(u64::try_from(time.tv_sec).unwrap_or(0), u32::try_from(time.tv_nsec).unwrap_or(0))
+}
+
+pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
+    if args.grace >= args.guard {
+        let (grace, guard) = (args.grace, args.guard);
+        return Err(Failure::Other(format!(
+            "--grace {grace:?} must be shorter than --guard {guard:?}, or there is no time to stop in"
+        )));
+    }
+    let (sender, news) = mpsc::channel();
+    watch_signals(sender.clone())?;
+    let path = format!("/v1/elections/{}", segment(&args.group));
+    let interval = (args.guard / 10).clamp(Duration::from_millis(20), Duration::from_millis(500));
+    let (client, asking, patience) = (args.asked.client()?, sender.clone(), args.guard / 2);
+    thread::spawn(move || keep_asking(&client, &path, interval, patience, &asking));
+    let mut keeper =
+        Keeper { args, sender, running: None, started: 0, ending: None, said_waiting: false };
+    loop {
+        let wait = keeper.act(now());
+        if let Some(exit) = keeper.finished() {
+            return Ok(exit);
+        }
+        match news.recv_timeout(wait) {
+            Ok(news) => {
+                if let Some(exit) = keeper.hear(news)? {
+                    return Ok(exit);
+                }
+            }
+            Err(mpsc::RecvTimeoutError::Timeout) => {}
+            Err(mpsc::RecvTimeoutError::Disconnected) => {
+                return Err(Failure::Other("nobody is left to ask the agent".to_owned()));
+            }
+        }
+    }
+}
+
+fn watch_signals(sender: mpsc::Sender<News>) -> Result<(), Failure> {
+    use signal_hook::{
+        consts::{SIGHUP, SIGINT, SIGTERM},
+        iterator::Signals,
+    };
+    let mut signals = Signals::new([SIGTERM, SIGINT, SIGHUP])
+        .map_err(|error| Failure::Other(format!("cannot watch signals: {error}")))?;
+    thread::spawn(move || {
+        for signal in signals.forever() {
+            if sender.send(News::Signal(signal)).is_err() {
+                return;
+            }
+        }
+    });
+    Ok(())
+}
+
+fn keep_asking(
+    client: &Client,
+    path: &str,
+    interval: Duration,
+    patience: Duration,
+    sender: &mpsc::Sender<News>,
+) {
+    loop {
+        let asked = now();
+        let word = match client.ask(path, patience) {
+            Ok(answer) if answer.status == 200 => word(&answer.body),
+            Ok(answer) if matches!(answer.status, 401 | 403 | 404) => {
+                let said = |key: &str| answer.body[key].as_str().unwrap_or_default().to_owned();
+                Word::Refused(format!("{}\n  hint: {}", said("error"), said("hint")))
+            }
+            _ => Word::Silence,
+        };
+        if sender.send(News::Word(asked, word)).is_err() {
+            return;
+        }
+        thread::sleep(interval);
+    }
+}
+
+fn word(answer: &Value) -> Word {
+    match (answer["is_leader"] == true, answer["epoch"].as_str()) {
+        (true, Some(epoch)) => Word::Leads {
+            epoch: epoch.to_owned(),
+            valid_for: answer["valid_for_ms"].as_u64().map(Duration::from_millis),
+        },
+        _ => Word::DoesNot,
+    }
+}
+
+/// Decides when the command runs.
+struct Keeper<'a> {
+    args: &'a Args,
+    sender: mpsc::Sender<News>,
+    running: Option<Running>,
+    started: u64,
+    /// Once it has stopped, this is how we end.
+    ending: Option<Exit>,
+    said_waiting: bool,
+}
+
+struct Running {
+    child: Child,
+    number: u64,
+    epoch: String,
+    /// When it must be dead, as far as was last confirmed.
+    until: Duration,
+    /// Whether it has been asked to end, and when it will be killed.
+    stopping: Option<Duration>,
+}
+
+impl Keeper<'_> {
+    /// Does what is due, and says how long nothing else will be.
+    fn act(&mut self, now: Duration) -> Duration {
+        let grace = self.args.grace;
+        if self.running.is_none() && !self.said_waiting && self.ending.is_none() {
+            self.said_waiting = true;
+            eprintln!("waiting to lead {}", self.args.group);
+        }
+        let Some(running) = &mut self.running else { return IDLE };
+        let term = running.until.saturating_sub(grace);
+        if running.stopping.is_none() && now >= term {
+            eprintln!("no word from the agent: stopping the command");
+            running.stop(now, grace);
+        }
+        match running.stopping {
+            Some(kill) if now >= kill => {
+                running.signal(Signal::KILL);
+                IDLE
+            }
+            Some(kill) => (kill - now).min(IDLE),
+            None => (term - now).min(IDLE),
+        }
+    }
+
+    fn finished(&mut self) -> Option<Exit> {
+        if self.running.is_some() { None } else { self.ending.take() }
+    }
+
+    fn hear(&mut self, news: News) -> Result<Option<Exit>, Failure> {
+        match news {
+            News::Word(asked, word) => self.on_word(asked, word),
+            News::Ended(number) => self.on_ended(number),
+            News::Signal(signal) => {
+                let code = u8::try_from(128 + signal).unwrap_or(u8::MAX);
+                self.ending = Some(Exit::Code(code));
+                self.stop();
+                Ok(None)
+            }
+        }
+    }
+
+    fn on_word(&mut self, asked: Duration, word: Word) -> Result<Option<Exit>, Failure> {
+        match word {
+            Word::Leads { epoch, valid_for } => {
+                let until = asked + valid_for.unwrap_or(self.args.guard).min(self.args.guard);
+                match &mut self.running {
+                    Some(running) if running.epoch == epoch => {
+                        running.until = running.until.max(until);
+                    }
+                    // Led, lost and led again between two questions: what the first one started must not go on.
+                    Some(_) => self.stop(),
+                    None if self.ending.is_none() && until > now() + self.args.grace => {
+                        return self.start(epoch, until);
+                    }
+                    None => {}
+                }
+            }
+            Word::DoesNot => {
+                if self.running.is_some() && self.args.once {
+                    self.ending.get_or_insert(Exit::No);
+                }
+                self.stop();
+            }
+            Word::Silence => {}
+            Word::Refused(why) => {
+                if self.running.is_none() {
+                    return Err(Failure::Other(why));
+                }
+                self.stop();
+            }
+        }
+        Ok(None)
+    }
+
+    fn on_ended(&mut self, number: u64) -> Result<Option<Exit>, Failure> {
+        let Some(mut running) = self.running.take_if(|running| running.number == number) else {
+            return Ok(None);
+        };
+        // Before it is waited for, so that its number is still its own: nothing that it started stays.
+        running.signal(Signal::KILL);
+        let status = running
+            .child
+            .wait()
+            .map_err(|error| Failure::Other(format!("cannot wait for the command: {error}")))?;
+        self.said_waiting = false;
+        Ok(match running.stopping {
+            None => Some(Exit::Code(code(status))),
+            Some(_) if self.args.once && self.ending.is_none() => Some(Exit::No),
+            Some(_) => None,
+        })
+    }
+
+    fn start(&mut self, epoch: String, until: Duration) -> Result<Option<Exit>, Failure> {
+        let child = self.spawn(&epoch).map_err(|error| {
+            Failure::Other(format!("cannot start {:?}: {error}", self.args.command[0]))
+        })?;
+        self.started += 1;
+        let (number, sender) = (self.started, self.sender.clone());
+        if let Some(pid) = pid(&child) {
+            thread::spawn(move || {
+                // Seen, not waited for: whoever stops it still needs its number.
+                let _ = waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT);
+                let _ = sender.send(News::Ended(number));
+            });
+        }
+        eprintln!("leading {} under epoch {epoch}", self.args.group);
+        self.running = Some(Running { child, number, epoch, until, stopping: None });
+        Ok(None)
+    }
+
+    fn spawn(&self, epoch: &str) -> io::Result<Child> {
+        Command::new(std::env::current_exe()?)
+            .args(["become", &std::process::id().to_string(), "--"])
+            .args(&self.args.command)
+            // The command has no business with our token.
+            .env_remove("BELLWETHER_TOKEN")
+            .env_remove("BELLWETHER_TOKEN_FILE")
+            .env("BELLWETHER_GROUP", &self.args.group)
+            .env("BELLWETHER_EPOCH", epoch)
+            .process_group(0)
+            .spawn()
+    }
+
+    fn stop(&mut self) {
+        let grace = self.args.grace;
+        if let Some(running) = &mut self.running {
+            running.stop(now(), grace);
+        }
+    }
+}
+
+impl Running {
+    fn stop(&mut self, now: Duration, grace: Duration) {
+        if self.stopping.is_none() {
+            // Never later than what was confirmed.
+            self.stopping = Some((now + grace).min(self.until));
+            self.signal(Signal::TERM);
+            // One that is stopped would not hear of it.
+            self.signal(Signal::CONT);
+        }
+    }
+
+    fn signal(&self, signal: Signal) {
+        if let Some(group) = pid(&self.child) {
+            // It may have ended by itself.
+            let _ = kill_process_group(group, signal);
+        }
+    }
+}
+
+/// Whatever way we end, the command does.
+impl Drop for Running {
+    fn drop(&mut self) {
+        if matches!(self.child.try_wait(), Ok(None)) {
+            self.signal(Signal::KILL);
+        }
+    }
+}
+
+fn pid(child: &Child) -> Option<Pid> {
+    i32::try_from(child.id()).ok().and_then(Pid::from_raw)
+}
+
+/// As shells have it.
+fn code(status: ExitStatus) -> u8 {
+    let signalled = || status.signal().map(|signal| 128 + signal);
+    status.code().or_else(signalled).and_then(|code| u8::try_from(code).ok()).unwrap_or(u8::MAX)
+}
+
+/// Becomes the command, after asking the kernel to kill it with its parent.
+pub(crate) fn become_command(args: &BecomeArgs) -> Result<Exit, Failure> {
+    rustix::process::set_parent_process_death_signal(Some(Signal::KILL))
+        .map_err(|error| Failure::Other(format!("cannot be tied to its parent: {error}")))?;
+    // It may have died before that.
+    let parent = rustix::process::getppid().map(|parent| parent.as_raw_nonzero().get());
+    if parent.and_then(|parent| u32::try_from(parent).ok()) != Some(args.parent) {
+        return Ok(Exit::No);
+    }
+    let (program, arguments) = args.command.split_first().ok_or(Failure::ClosedPipe)?;
+    let error = Command::new(program).args(arguments).exec();
+    eprintln!("error: {program}: {error}");
+    Ok(Exit::Code(if error.kind() == io::ErrorKind::NotFound { 127 } else { 126 }))
+}
+
+/// How long to sleep at most: time on the suspend-counting clock may pass unseen.
+const IDLE: Duration = Duration::from_millis(100);

@@ -1,0 +1,102 @@
+//! `bellwether init`: everything a first node needs, in one folder. `bellwether keygen`: a key.
+
+use std::{
+    fs,
+    io::{self, Write},
+    path::{Path, PathBuf},
+};
+
+use bellwether_agent::{
+    Config, Key, KeyRing,
+    api::Token,
+    config::{Flag, Inputs},
+};
+
+use crate::output::Failure;
+
+#[derive(clap::Args)]
+pub(crate) struct InitArgs {
+    /// Where to write
+    #[arg(value_name = "DIR", default_value = ".")]
+    folder: PathBuf,
+    /// The cluster's name [default: a new one]
+    #[arg(long, value_name = "ID")]
+    cluster: Option<String>,
+    /// The node's name [default: the machine's name]
+    #[arg(long, value_name = "NAME")]
+    name: Option<String>,
+}
+
+pub(crate) fn init(args: &InitArgs) -> Result<bool, Failure> {
+    let about = |path: &Path, error: &dyn std::fmt::Display| {
+        Failure::Other(format!("{}: {error}", path.display()))
+    };
+    fs::create_dir_all(&args.folder).map_err(|error| about(&args.folder, &error))?;
+    let folder = args.folder.canonicalize().map_err(|error| about(&args.folder, &error))?;
+    let [settings, key, token] =
+        ["bellwether.toml", "cluster.key", "api.token"].map(|name| folder.join(name));
+    // All or nothing: what is there is somebody's.
+    if let Some(there) = [&settings, &key, &token].into_iter().find(|path| path.exists()) {
+        return Err(about(there, &"is there already; nothing was written"));
+    }
+    let cluster = match &args.cluster {
+        Some(cluster) => cluster.clone(),
+        None => {
+            let random = Key::generate().map_err(|error| Failure::Other(error.to_string()))?;
+            format!("cluster-{}", random.fingerprint())
+        }
+    };
+    let mut flags = vec![
+        Flag { name: "--cluster", value: cluster.clone() },
+        Flag { name: "--key-file", value: key.display().to_string() },
+    ];
+    flags.extend(args.name.clone().map(|value| Flag { name: "--name", value }));
+    let config = Config::load(&Inputs { flags, ..Inputs::default() }).map_err(Failure::Settings)?;
+    let name = args.name.as_ref().map_or(String::new(), |name| format!("name = {name:?}\n"));
+    let text = format!(
+        "# Bellwether: `bellwether agent --config {}`.\n\
+         # Copy this file and cluster.key to every node; `bellwether config explain` says what\n\
+         # the settings mean.\n\n\
+         {name}cluster = {cluster:?}\n\
+         key_file = {:?}\n\
+         api_token_file = {:?}\n\
+         # Some of the other nodes; one that answers suffices.\n\
+         join = []\n\
+         # local, lan, wan or mesh.\n\
+         timing = \"lan\"\n\n\
+         [election.default]\n\
+         mode = \"eventual\"\n",
+        settings.display(),
+        key.display().to_string(),
+        token.display().to_string(),
+    );
+    KeyRing::create(&key).map_err(|error| Failure::Other(error.to_string()))?;
+    Token::create(&token).map_err(|error| about(&token, &error))?;
+    fs::write(&settings, text).map_err(|error| about(&settings, &error))?;
+    let mut out = io::stdout().lock();
+    writeln!(out, "wrote {}, {} and {}", settings.display(), key.display(), token.display())?;
+    writeln!(out, "next: bellwether agent --config {}", settings.display())?;
+    writeln!(out, "cluster {cluster}, node {}", config.name)?;
+    Ok(true)
+}
+
+#[derive(clap::Args)]
+pub(crate) struct KeygenArgs {
+    /// Where to write it, readable by its owner alone [default: standard output]
+    #[arg(value_name = "FILE")]
+    file: Option<PathBuf>,
+}
+
+pub(crate) fn keygen(args: &KeygenArgs) -> Result<bool, Failure> {
+    let failed = |error: bellwether_agent::KeyError| Failure::Other(error.to_string());
+    let mut out = io::stdout().lock();
+    match &args.file {
+        Some(file) => {
+            let ring = KeyRing::create(file).map_err(failed)?;
+            let fingerprint = ring.sending().fingerprint();
+            writeln!(out, "wrote {}, key {fingerprint}", file.display())?;
+        }
+        None => write!(out, "{}", KeyRing::generate().map_err(failed)?.to_text())?,
+    }
+    Ok(true)
+}
