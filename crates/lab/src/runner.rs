@@ -1,12 +1,18 @@
 //! Running experiments: only what is not there yet, cell by cell, seeds in parallel.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, error::Error};
 
-use bellwether_sim::{network::Disconnected, run::run_many, scenario::ScenarioError};
+use bellwether_sim::{
+    metric::Summary,
+    network::Disconnected,
+    run::{each_seed, run_many},
+    scenario::ScenarioError,
+};
 
 use crate::{
     claim::Claim,
-    experiment::{Cell, Experiment, Measured, Size},
+    computation::Value,
+    experiment::{Cell, Experiment, Measured, Size, Work},
     store::{Store, StoreError, Stored},
     table::Table,
 };
@@ -32,6 +38,16 @@ pub enum LabError {
         experiment: &'static str,
         /// What is wrong.
         error: Disconnected,
+    },
+    /// A computation failed.
+    #[error("{experiment}: {cell}: {error}")]
+    Computation {
+        /// Which.
+        experiment: &'static str,
+        /// Of which cell.
+        cell: String,
+        /// Why.
+        error: Box<dyn Error + Send + Sync>,
     },
     /// Some cells are missing, so that nothing can be said about its claims.
     #[error("{experiment}: {missing} of {cells} cells are missing; run it first")]
@@ -80,11 +96,11 @@ fn survey(
     let mut stored = store.load(experiment.id)?;
     let mut cells = Vec::new();
     for cell in (experiment.cells)(size) {
-        let scenario = cell.scenario();
-        let scenario =
-            scenario.map_err(|error| LabError::Scenario { experiment: experiment.id, error })?;
+        let digest = cell.digest();
+        let digest =
+            digest.map_err(|error| LabError::Scenario { experiment: experiment.id, error })?;
         let seed = cell.seed(experiment.id, manifest.seed);
-        let digest = format!("{}-{}-{seed}", scenario.digest(), cell.runs);
+        let digest = format!("{digest}-{}-{seed}", cell.runs);
         let there = stored.remove(&cell.name).filter(|stored| stored.digest == digest);
         cells.push((cell, digest, there));
     }
@@ -137,22 +153,60 @@ pub fn run(
     // Clears away what was cut short or belongs to an older form of the experiment.
     store.rewrite(experiment, &complete)?;
     for (cell, digest) in rest {
-        let scenario = cell.scenario();
-        let scenario =
-            scenario.map_err(|error| LabError::Scenario { experiment: experiment.id, error })?;
         let seed = cell.seed(experiment.id, store.manifest().seed);
-        let report = run_many(&scenario, seed, cell.runs, &finished)
-            .map_err(|error| LabError::Placement { experiment: experiment.id, error })?;
-        let measured = report.metrics().into_iter().map(|(metric, summary)| Measured {
-            metric: metric.name().into(),
-            unit: metric.unit().to_string(),
-            summary,
-        });
-        let stored = Stored { digest, measured: measured.collect() };
+        let measured = measure(experiment.id, &cell, seed, &finished)?;
+        let stored = Stored { digest, measured };
         store.append(experiment.id, &cell.name, &stored)?;
         complete.insert(cell.name, stored);
     }
     Ok(store.rewrite(experiment, &complete)?)
+}
+
+/// All runs of a cell.
+fn measure(
+    experiment: &'static str,
+    cell: &Cell,
+    seed: u64,
+    finished: impl Fn() + Sync,
+) -> Result<Vec<Measured>, LabError> {
+    let wrong = |error| LabError::Scenario { experiment, error };
+    match &cell.work {
+        Work::Scenario(setup) => {
+            let scenario = setup.scenario(&cell.name).map_err(wrong)?;
+            let report = run_many(&scenario, seed, cell.runs, finished)
+                .map_err(|error| LabError::Placement { experiment, error })?;
+            let measured = report.metrics().into_iter().map(|(metric, summary)| Measured {
+                metric: metric.name().into(),
+                unit: metric.unit().to_string(),
+                summary,
+            });
+            Ok(measured.collect())
+        }
+        Work::Computation(computation) => {
+            let scenario = cell.scenario().map_err(wrong)?;
+            let name = &cell.name;
+            let failed = |error| LabError::Computation { experiment, cell: name.clone(), error };
+            let found = each_seed(seed, cell.runs, finished, |seed| {
+                computation.run(scenario.as_ref(), seed).map_err(failed)
+            })?;
+            Ok(summed_up(&found))
+        }
+    }
+}
+
+/// Every value over all runs, in the order of the first.
+fn summed_up(found: &[Vec<Value>]) -> Vec<Measured> {
+    let first = found.first().map_or(&[][..], Vec::as_slice);
+    let summed = |(place, one): (usize, &Value)| {
+        let at =
+            |run: &Vec<Value>| run.get(place).filter(|other| other.metric == one.metric)?.value;
+        Measured {
+            metric: one.metric.clone(),
+            unit: one.unit.to_string(),
+            summary: Summary::of(found.iter().filter_map(at)),
+        }
+    };
+    first.iter().enumerate().map(summed).collect()
 }
 
 /// The results of an experiment that has been run completely.

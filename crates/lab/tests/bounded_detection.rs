@@ -9,6 +9,7 @@ fn every_cell_of_the_bound_judges_it() {
     let bound = experiments.iter().find(|experiment| experiment.id == "bw-medley-bound");
     for cell in (bound.expect("it is an experiment").cells)(Size::Quick) {
         let scenario = cell.scenario().unwrap_or_else(|error| panic!("{error}"));
+        let scenario = scenario.expect("it runs one");
         let outcome = run(&scenario, 1).expect("the field can be drawn");
         let judged = |(invariant, _, arose): &(&str, &str, bool)| {
             *invariant == "time_bounded_detection" && *arose

@@ -7,10 +7,13 @@ use std::{
 };
 
 use bellwether_lab::{
+    computation::{Computation, Found, Value},
     experiment::{Cell, Experiment, Size},
     runner::{self, LabError, Plan, Shard},
     store::{Manifest, Store, StoreError},
 };
+use bellwether_proto::Seed;
+use bellwether_sim::scenario::Scenario;
 
 const BASE: &str = r#"
     name = "small"
@@ -31,13 +34,29 @@ fn experiment() -> Experiment {
         title: "a sweep",
         source: "this test",
         cells: |size| {
-            let cell =
-                |n: u32| Cell::new(format!("n={n}"), BASE, size.runs(60)).set("network.nodes", n);
-            (2..8).map(cell).collect()
+            let runs = size.runs(60);
+            let run = |n: u32| Cell::new(format!("n={n}"), BASE, runs).set("network.nodes", n);
+            let throw = |sides| {
+                Cell::computed(format!("sides={sides}"), Computation::new("die", sides, die), runs)
+            };
+            let read = |n: u32| {
+                let computation = Computation::over("as written", BASE, "nodes", written);
+                Cell::computed(format!("written n={n}"), computation, runs).set("network.nodes", n)
+            };
+            [run(2), run(3), throw(6), throw(20), read(4), read(5)].into()
         },
         claims: |_| Vec::new(),
         figures: |_| Vec::new(),
     }
+}
+
+fn die(sides: &u32, seed: u64) -> Found {
+    let thrown = f64::from(Seed::new(seed).rng().below(u64::from(*sides)) as u32 + 1);
+    Ok(vec![Value::count("thrown", thrown), Value::ratio("never", None)])
+}
+
+fn written(scenario: &Scenario, _: &&str, _: u64) -> Found {
+    Ok(vec![Value::count("nodes", f64::from(scenario.network.nodes))])
 }
 
 fn store(folder: &Path) -> Store {
@@ -95,6 +114,48 @@ fn shards_merge_to_the_whole() {
     let plan = runner::plan(&experiment(), &merged, Shard::WHOLE).unwrap();
     assert_eq!(plan, Plan { cells: 0, runs: 0, done: 6 });
     assert!(runner::results(&experiment(), &merged).is_ok());
+}
+
+#[test]
+fn a_computation_is_summed_up_like_runs_and_known_by_what_it_is_given() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = store(folder.path());
+    run(&store, Shard::WHOLE).unwrap();
+    let table = runner::results(&experiment(), &store).unwrap();
+    let thrown = table.summary("sides=20", "thrown").unwrap();
+    assert_eq!(thrown.count, 40);
+    assert!(thrown.mean > 6.0 && thrown.sd > 1.0, "{thrown:?}");
+    assert_eq!(table.summary("sides=20", "never"), None);
+    assert_eq!(table.summary("written n=5", "nodes").map(|nodes| nodes.mean), Some(5.0));
+
+    let digest = |cell: Cell| cell.digest().unwrap();
+    let throw = |name, sides| Cell::computed("one", Computation::new(name, sides, die), 40);
+    let read = |n: u32| {
+        let computation = Computation::over("as written", BASE, "nodes", written);
+        Cell::computed("one", computation, 40).set("network.nodes", n)
+    };
+    assert_eq!(digest(throw("die", 6)), digest(throw("die", 6)));
+    for other in [throw("die", 20), throw("other die", 6), read(2), read(3)] {
+        assert_ne!(digest(throw("die", 6)), digest(other));
+    }
+    assert_ne!(digest(read(2)), digest(read(3)));
+    assert!(read(2).set("network.nodes", "many").digest().is_err());
+}
+
+#[test]
+fn a_computation_that_fails_says_where() {
+    let broken = Experiment {
+        cells: |_| {
+            let fail = |_: &(), seed: u64| Err(format!("seed {seed} will not do").into());
+            vec![Cell::computed("always", Computation::new("fail", (), fail), 1)]
+        },
+        ..experiment()
+    };
+    let folder = tempfile::tempdir().unwrap();
+    let error = runner::run(&broken, &store(folder.path()), Shard::WHOLE, || ()).unwrap_err();
+    let error = error.to_string();
+    assert!(error.starts_with("test-sweep: always: seed "), "{error}");
+    assert_eq!(text(folder.path()).lines().count(), 1, "nothing but the header is kept");
 }
 
 #[test]

@@ -637,15 +637,28 @@ pub fn run_many(
     runs: u64,
     finished: impl Fn() + Sync,
 ) -> Result<Report, Disconnected> {
-    let outcomes = (0..runs)
-        .into_par_iter()
-        .map(|index| {
-            let outcome = run(scenario, seed.wrapping_add(index));
-            finished();
-            outcome
-        })
-        .collect::<Result<_, _>>()?;
+    let outcomes = each_seed(seed, runs, finished, |seed| run(scenario, seed))?;
     Ok(Report { name: scenario.name.clone(), digest: scenario.digest(), seed, outcomes })
+}
+
+/// Calls `run` with `runs` seeds from `seed` on, in parallel; what it gives is in the order of the seeds. `finished`
+/// is called after each.
+///
+/// # Errors
+///
+/// One of those of `run`.
+pub fn each_seed<T: Send, E: Send>(
+    seed: u64,
+    runs: u64,
+    finished: impl Fn() + Sync,
+    run: impl Fn(u64) -> Result<T, E> + Sync,
+) -> Result<Vec<T>, E> {
+    let one = |index| {
+        let outcome = run(seed.wrapping_add(index));
+        finished();
+        outcome
+    };
+    (0..runs).into_par_iter().map(one).collect()
 }
 
 impl Report {
