@@ -47,9 +47,12 @@ pub struct Computation {
 
 #[derive(Clone)]
 enum Body {
-    Alone(Arc<dyn Fn(u64) -> Found + Send + Sync>),
-    Over(Setup, Arc<dyn Fn(&Scenario, u64) -> Found + Send + Sync>),
+    Alone(Arc<Alone>),
+    Over(Setup, Arc<Over>),
 }
+
+type Alone = dyn Fn(u64) -> Found + Send + Sync;
+type Over = dyn Fn(&Scenario, u64) -> Found + Send + Sync;
 
 impl Computation {
     /// `run` with these parameters.

@@ -65,6 +65,17 @@ fn every_cell_of_every_experiment_can_be_run_and_is_one_of_its_own() {
         "bw-mass-restart",
         "bw-starved",
         "bw-one-way",
+        "wang-tab-5.1",
+        "wang-tab-5.2",
+        "wang-fig-5.1",
+        "wang-fig-5.2",
+        "wang-tab-7.1",
+        "wang-fig-7.1",
+        "wang-fig-7.2",
+        "wang-fig-7.3",
+        "wang-fig-7.4",
+        "wang-fig-7.5",
+        "bw-feedback-fractional",
     ] {
         assert!(ids.contains(id), "{id} is missing");
     }

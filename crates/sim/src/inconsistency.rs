@@ -4,8 +4,8 @@
 //! them. An election that asks `c + 1` nodes is safe, so this is what an estimator of churn is judged by, and what
 //! Table 5.1 tabulates. Entries of dead nodes are no matter of `c` but of `f`.
 //!
-//! A suspect still counts as listed (C-16); a trace does not tell suspects from others, so the other reading cannot
-//! be had from one.
+//! A suspect still counts as listed (C-16), unless the trace was recorded
+//! [otherwise](crate::membership_trace::Suspects).
 //!
 //! Departure: answers of one election are taken at different times, so a node can be missed by `c + 1` responders
 //! although never more than `c` lists lacked it at once (C-14). [`over_time`] therefore takes a window: a list lacks a
@@ -74,16 +74,15 @@ pub fn over_time(
         while let Some(feed) = feeds.next_if(|feed| feed.at == at) {
             apply(&mut lists, feed);
         }
-        let live: Vec<NodeId> = running(&lists).collect();
+        let live: BTreeSet<NodeId> = running(&lists).collect();
         for &observer in &live {
-            let list = &lists[&observer];
-            for &subject in live.iter().filter(|subject| !list.contains(subject)) {
+            for &subject in live.difference(&lists[&observer]) {
                 lacked.insert((subject, observer), look);
             }
         }
         lacked.retain(|_, last| *last + window.get() > look);
         let mut missing = BTreeMap::new();
-        let up = |node: &NodeId| live.binary_search(node).is_ok();
+        let up = |node: &NodeId| live.contains(node);
         for (subject, _) in lacked.keys().filter(|(subject, observer)| up(subject) && up(observer))
         {
             *missing.entry(*subject).or_insert(0) += 1;

@@ -18,7 +18,10 @@
 
 use std::{collections::BTreeMap, fmt};
 
-use bellwether_proto::{Duration, Machine, NodeId, Time, membership::medley::Medley};
+use bellwether_proto::{
+    Duration, Machine, NodeId, Time,
+    membership::medley::{Medley, State as MemberState},
+};
 
 use crate::{
     engine::{Observer, Sim},
@@ -34,7 +37,26 @@ pub trait Lister {
 
 impl Lister for Medley {
     fn listed(&self, each: &mut dyn FnMut(NodeId, u32)) {
-        self.members().for_each(|member| each(member.id, member.suspicions));
+        Suspects::Listed.listed(self, each);
+    }
+}
+
+/// Whether a suspect counts as listed (C-16).
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub enum Suspects {
+    /// It does, until it is removed: our reading.
+    #[default]
+    Listed,
+    /// It does not: what the reference code's elections see.
+    Absent,
+}
+
+impl Suspects {
+    /// The list of a member by this reading, as [`Lister::listed`].
+    pub fn listed(self, medley: &Medley, each: &mut dyn FnMut(NodeId, u32)) {
+        let counts = |state| self == Self::Listed || state == MemberState::Alive;
+        let listed = medley.members().filter(|member| counts(member.state));
+        listed.for_each(|member| each(member.id, member.suspicions));
     }
 }
 
@@ -288,13 +310,22 @@ impl Recorder {
 
     /// Takes the next look at all nodes.
     pub fn look<M: Machine + Lister, O: Observer<M>>(&mut self, sim: &Sim<M, O>) {
+        self.look_by(sim, Lister::listed);
+    }
+
+    /// Likewise, with the lists as `listed` has them: the other reading of who is listed.
+    pub fn look_by<M: Machine, O: Observer<M>>(
+        &mut self,
+        sim: &Sim<M, O>,
+        listed: impl Fn(&M, &mut dyn FnMut(NodeId, u32)),
+    ) {
         let mut changes = Vec::new();
         for (node, before) in (0..sim.len()).zip(&mut self.listed) {
             let now = &mut self.now;
             now.clear();
             if let Some(machine) = sim.machine(node) {
                 now.push((node, 1));
-                machine.listed(&mut |id, suspicions| {
+                listed(machine, &mut |id, suspicions| {
                     now.push((id.get() as u32, suspicions.saturating_add(1)));
                 });
                 now.sort_unstable();

@@ -29,7 +29,7 @@ use crate::{
     invariant::Violation,
     lists::{Lists, Promise},
     log::Log,
-    membership_trace::{MembershipTrace, Recorder},
+    membership_trace::{MembershipTrace, Recorder, Suspects},
     metric::{Hops, Metric, Summary},
     network::{Disconnected, Network, Placed, place},
     polls::{self, Poll, Polls},
@@ -312,7 +312,8 @@ fn run_trials(
     trials: &Trials,
     election: churn_tolerant::Config,
 ) -> Result<Outcome, Disconnected> {
-    let trace = record(scenario, seed, membership, trials.every)?;
+    let traces = record(scenario, seed, membership, trials.every, &[Suspects::Listed])?;
+    let [trace] = <[MembershipTrace; 1]>::try_from(traces).expect("one reading, one trace");
     let root = Seed::new(seed).named("trials");
     let mut polls = Polls::on_trace(world(scenario, Seed::new(seed))?.0, &trace, election);
     let mut draws = root.rng();
@@ -439,12 +440,27 @@ pub fn record_membership(
     seed: u64,
     interval: Duration,
 ) -> Result<Option<MembershipTrace>, Disconnected> {
+    let traces = record_memberships(scenario, seed, interval, &[Suspects::Listed])?;
+    Ok(traces.into_iter().next())
+}
+
+/// The same, with a trace of the one run for each of these readings; none if its nodes have no lists.
+///
+/// # Errors
+///
+/// [`Disconnected`] if a random placement cannot be drawn.
+pub fn record_memberships(
+    scenario: &Scenario,
+    seed: u64,
+    interval: Duration,
+    readings: &[Suspects],
+) -> Result<Vec<MembershipTrace>, Disconnected> {
     match scenario.protocol {
         Protocol::Medley(config)
         | Protocol::OnLists { lists: ListSource::Recorded { membership: config, .. }, .. } => {
-            record(scenario, seed, config, interval).map(Some)
+            record(scenario, seed, config, interval, readings)
         }
-        _ => Ok(None),
+        _ => Ok(Vec::new()),
     }
 }
 
@@ -453,16 +469,23 @@ fn record(
     seed: u64,
     config: medley::Config,
     interval: Duration,
-) -> Result<MembershipTrace, Disconnected> {
+    readings: &[Suspects],
+) -> Result<Vec<MembershipTrace>, Disconnected> {
     let Members { world, build, survey } = members(scenario, seed, medley(config))?;
     let interval = interval.max(Duration::from_micros(1));
-    let mut recorder = Recorder::new(scenario.capacity(), interval, scenario.digest(), seed);
+    let recorder = Recorder::new(scenario.capacity(), interval, scenario.digest(), seed);
+    let mut recorders = vec![recorder; readings.len()];
     let muffle = muffle(scenario, seed, acknowledges);
     let seed = Seed::new(seed);
     let mut sim = Sim::new(world, scenario.capacity(), seed, build, ()).with_muffle(muffle);
+    let look = |sim: &Sim<Medley, ()>| {
+        for (recorder, suspects) in recorders.iter_mut().zip(readings) {
+            recorder.look_by(sim, |machine, each| suspects.listed(machine, each));
+        }
+    };
     let word = Word { survey, elect: None };
-    schedule::play_looking(&mut sim, scenario, seed, word, interval, |sim| recorder.look(sim))?;
-    Ok(recorder.finish())
+    schedule::play_looking(&mut sim, scenario, seed, word, interval, look)?;
+    Ok(recorders.into_iter().map(Recorder::finish).collect())
 }
 
 /// What loses acknowledgements, where the scenario says so.

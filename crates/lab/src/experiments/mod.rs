@@ -1,17 +1,18 @@
 //! Every experiment there is.
 
 mod announce;
+mod estimate;
 mod medley;
 
 use crate::{
-    claim::{Claim, Estimate},
+    claim::{Claim, Estimate, Verdict},
     experiment::{Experiment, Size},
     table::Table,
 };
 
 /// All experiments, in the order of reports.
 pub fn all() -> Vec<Experiment> {
-    [announce::all(), medley::all()].into_iter().flatten().collect()
+    [announce::all(), medley::all(), estimate::all()].into_iter().flatten().collect()
 }
 
 /// Whether a value lies between two bounds: at full size itself, when quick with four standard errors' grace.
@@ -49,4 +50,12 @@ fn ratio(a: Option<Estimate>, b: Option<Estimate>) -> Option<Estimate> {
 /// `a - b`.
 fn difference(a: Option<Estimate>, b: Option<Estimate>) -> Option<Estimate> {
     Some(a?.minus(b?))
+}
+
+/// A claim that fails at full size, on record; quick runs are too few, or too small, to tell.
+fn missed_at_full_size(table: &Table, claim: Claim, reason: &str) -> Claim {
+    match table.size() {
+        Size::Full => claim.on_record(Verdict::NotReproduced, reason),
+        Size::Quick => claim,
+    }
 }

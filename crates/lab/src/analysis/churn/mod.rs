@@ -30,10 +30,10 @@ fn simulates(what: &str, expected: f64, mut sample: impl FnMut() -> f64) {
     close(what, mean, expected, 4.0 * libm::sqrt(squares) / f64::from(RUNS));
 }
 
-/// The nodes asked: `take` of `all`, nobody twice.
-#[cfg(test)]
-fn draw(rng: &mut bellwether_proto::Rng, all: u32, take: u32) -> Vec<u32> {
+/// The nodes asked: `take` of `all`, nobody twice; all of them if there are no more.
+pub fn draw(rng: &mut bellwether_proto::Rng, all: u32, take: u32) -> Vec<u32> {
     let mut order: Vec<u32> = (0..all).collect();
+    let take = take.min(all);
     for at in 0..take {
         order.swap(at as usize, (at + rng.below(u64::from(all - at)) as u32) as usize);
     }

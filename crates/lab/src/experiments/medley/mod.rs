@@ -13,7 +13,7 @@ mod movement;
 mod scale;
 mod trouble;
 
-use super::{between, bounded, difference, ratio, shown};
+use super::{between, bounded, difference, missed_at_full_size, ratio, shown};
 use crate::{
     claim::{Claim, Estimate},
     experiment::{Cell, Experiment},

@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 
 use bellwether_proto::Seed;
 
-use super::{between, bounded, ratio, shown};
+use super::{between, bounded, missed_at_full_size, ratio, shown};
 use crate::{
     claim::{Claim, Estimate, Verdict, short},
     experiment::{Cell, Experiment, Size},
@@ -145,14 +145,6 @@ fn runs(size: Size, full: u64, quick: u64) -> u64 {
     match size {
         Size::Full => full,
         Size::Quick => quick,
-    }
-}
-
-/// A claim that fails at full size, on record; quick runs are too few, or too small, to tell.
-fn missed_at_full_size(table: &Table, claim: Claim, reason: &str) -> Claim {
-    match table.size() {
-        Size::Full => claim.on_record(Verdict::NotReproduced, reason),
-        Size::Quick => claim,
     }
 }
 
