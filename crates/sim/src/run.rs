@@ -478,7 +478,7 @@ fn record(
     let muffle = muffle(scenario, seed, acknowledges);
     let seed = Seed::new(seed);
     let mut sim = Sim::new(world, scenario.capacity(), seed, build, ()).with_muffle(muffle);
-    let look = |sim: &Sim<Medley, ()>| {
+    let look = |sim: &mut Sim<Medley, ()>| {
         for (recorder, suspects) in recorders.iter_mut().zip(readings) {
             recorder.look_by(sim, |machine, each| suspects.listed(machine, each));
         }
