@@ -13,7 +13,10 @@ mod movement;
 mod scale;
 mod trouble;
 
-use super::{between, bounded, difference, missed_at_full_size, ratio, shown};
+use super::{
+    between, bounded, difference, fit, is_ascending, missed_at_full_size, percent, ratio,
+    reduction, shown,
+};
 use crate::{
     claim::{Claim, Estimate},
     experiment::{Cell, Experiment},
@@ -144,12 +147,6 @@ fn dfdt(table: &Table, cell: &str) -> Option<Estimate> {
     beyond_the_floor(time(table, cell, "first_detection"))
 }
 
-/// By how many percent `value` is below `of`.
-fn reduction(value: Option<Estimate>, of: Option<Estimate>) -> Option<Estimate> {
-    let ratio = ratio(value, of)?;
-    Some(Estimate { value: 100.0 * (1.0 - ratio.value), half_width: 100.0 * ratio.half_width })
-}
-
 /// The largest of some values that have a name.
 fn largest<T>(values: impl IntoIterator<Item = (T, Option<Estimate>)>) -> Option<(T, Estimate)> {
     let there = values.into_iter().filter_map(|(of, value)| Some((of, value?)));
@@ -174,25 +171,12 @@ fn at_least_percent(
     Claim::holds(sentence, published, percent(value), holds)
 }
 
-fn percent(value: Option<Estimate>) -> String {
-    value.map_or_else(
-        || "nothing".into(),
-        |value| format!("{:.1} ± {:.1}%", value.value, value.half_width),
-    )
-}
-
 /// Several values in their order, each with one decimal.
 fn listed(values: impl IntoIterator<Item = Option<Estimate>>) -> String {
     let one = |value: Option<Estimate>| {
         value.map_or_else(|| "nothing".into(), |value| format!("{:.1}", value.value))
     };
     values.into_iter().map(one).collect::<Vec<_>>().join(", ")
-}
-
-/// Where two are close, the smaller may seem the larger by the width of their intervals.
-fn is_ascending(values: &[Option<Estimate>]) -> bool {
-    let step = |pair: &[Option<Estimate>]| matches!((pair[0], pair[1]), (Some(a), Some(b)) if a.value - a.half_width <= b.value + b.half_width);
-    values.windows(2).all(step)
 }
 
 /// A row of points over the exponents.

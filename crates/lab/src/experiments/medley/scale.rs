@@ -1,6 +1,8 @@
 //! Groups of 32 to 2048 at one density: figure 4.6.
 
-use super::{FIELD, Form, STRATEGIES, between, bounded, dfdt, ratio, smallest, strategic, time};
+use super::{
+    FIELD, Form, STRATEGIES, between, bounded, dfdt, fit, ratio, smallest, strategic, time,
+};
 use crate::{
     claim::{Claim, Estimate, short},
     experiment::{Cell, Experiment, Size},
@@ -66,17 +68,6 @@ pub(super) fn of_size(cell: Cell, nodes: u32) -> Cell {
 fn sizes(table: &Table) -> impl Iterator<Item = u32> + Clone {
     let most = most(table.size());
     SIZES.into_iter().filter(move |&nodes| nodes <= most)
-}
-
-/// How well a straight line over `x` explains the values: `R²`.
-fn fit(points: &[(f64, f64)]) -> f64 {
-    let count = points.len() as f64;
-    let mean = |of: fn(&(f64, f64)) -> f64| points.iter().map(of).sum::<f64>() / count;
-    let (x, y) = (mean(|point| point.0), mean(|point| point.1));
-    let sum =
-        |of: &dyn Fn(f64, f64) -> f64| points.iter().map(|p| of(p.0 - x, p.1 - y)).sum::<f64>();
-    let together = sum(&|x, y| x * y);
-    together * together / (sum(&|x, _| x * x) * sum(&|_, y| y * y))
 }
 
 fn figure_4_6_claims(table: &Table) -> Vec<Claim> {
@@ -176,16 +167,4 @@ fn figure_4_6(table: &Table) -> Vec<Figure> {
         figure("wang-fig-4.6-dfdt", "First detection less the 180 units it takes at least", first),
         figure("wang-fig-4.6-msdm", "From the first detection until half of the group knows", half),
     ]
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_line_is_fitted_exactly_and_noise_is_not() {
-        let line = [(1.0, 5.0), (2.0, 7.0), (4.0, 11.0)];
-        assert!((fit(&line) - 1.0).abs() < 1e-12);
-        assert!(fit(&[(1.0, 0.0), (2.0, 1.0), (3.0, 0.0)]) < 1e-12);
-    }
 }
