@@ -90,6 +90,7 @@ struct Seen {
     since: Time,
     changes: u32,
     attempt: Option<(Epoch, u32)>,
+    attempts: u32,
     /// What it last said of itself, and whether it told everybody since the election began.
     claim: Option<(Epoch, bool)>,
     announced: bool,
@@ -97,7 +98,6 @@ struct Seen {
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Counts {
-    attempts: u32,
     queries: u32,
     unicasts: u32,
     multicasts: u32,
@@ -155,7 +155,9 @@ impl Electing {
         };
         let announced = self.nodes.iter().filter(|seen| seen.announced).count();
         let changes: u32 = self.live().map(|(_, seen)| seen.changes).sum();
-        let Counts { attempts, queries, unicasts, multicasts, bytes, hop_bytes } = self.counts;
+        let Counts { queries, unicasts, multicasts, bytes, hop_bytes } = self.counts;
+        let attempts = self.nodes.iter().map(|seen| seen.attempts);
+        let initiators = attempts.clone().filter(|&attempts| attempts > 0).count();
         let flag = |flag: bool| Some(f64::from(u8::from(flag)));
         vec![
             (Metric::CompletionTime, self.began.and_then(completion)),
@@ -168,7 +170,8 @@ impl Electing {
             ),
             (Metric::AnnouncedLeaders, Some(announced as f64)),
             (Metric::ChangesPerNode, (live > 0.0).then(|| f64::from(changes) / live)),
-            (Metric::Attempts, Some(f64::from(attempts))),
+            (Metric::Attempts, attempts.max().map(f64::from)),
+            (Metric::Initiators, Some(initiators as f64)),
             (Metric::Queries, Some(f64::from(queries))),
             (Metric::Unicasts, Some(f64::from(unicasts))),
             (Metric::Multicasts, Some(f64::from(multicasts))),
@@ -200,7 +203,7 @@ impl Electing {
         self.began = Some(now);
         self.counts = Counts::default();
         for seen in &mut self.nodes {
-            (seen.changes, seen.announced) = (0, false);
+            (seen.changes, seen.attempts, seen.announced) = (0, 0, false);
         }
     }
 }
@@ -267,7 +270,7 @@ impl<M: Electorate> Observer<M> for Electing {
             seen.attempt = attempt;
             if attempt.is_some() {
                 self.began.get_or_insert(now);
-                self.counts.attempts += 1;
+                seen.attempts += 1;
             }
         }
         let Leadership { leader, epoch: token, .. } = machine.leadership();
@@ -293,7 +296,8 @@ impl<M: Electorate> Observer<M> for Electing {
     fn stopped(&mut self, _now: Time, node: NodeId) {
         let seen = &mut self.nodes[node.get() as usize];
         self.asking -= u32::from(seen.attempt.is_some());
-        *seen = Seen { announced: seen.announced, ..Seen::default() };
+        let Seen { attempts, announced, .. } = *seen;
+        *seen = Seen { attempts, announced, ..Seen::default() };
     }
 }
 

@@ -88,8 +88,10 @@ pub enum Metric {
     AnnouncedLeaders,
     /// How often a live node changed its mind about who leads, its first leader included, on average.
     ChangesPerNode,
-    /// Attempts of initiators to get answers enough, the first included.
+    /// Most attempts of one initiator, the first included.
     Attempts,
+    /// Nodes that asked around, to elect or to hand over.
+    Initiators,
     /// Questions of initiators.
     Queries,
     /// Questions, answers, notices to leaders and objections.
@@ -213,6 +215,7 @@ impl Metric {
             Self::AnnouncedLeaders => "announced_leaders",
             Self::ChangesPerNode => "changes_per_node",
             Self::Attempts => "attempts",
+            Self::Initiators => "initiators",
             Self::Queries => "queries",
             Self::Unicasts => "unicasts",
             Self::Multicasts => "multicasts",
@@ -277,6 +280,7 @@ impl Metric {
             | Self::AnnouncedLeaders
             | Self::ChangesPerNode
             | Self::Attempts
+            | Self::Initiators
             | Self::Queries
             | Self::Unicasts
             | Self::Multicasts

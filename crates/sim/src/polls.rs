@@ -138,11 +138,16 @@ pub(crate) fn tell<O: crate::engine::Observer<ChurnTolerant>>(
     sim: &mut Sim<ChurnTolerant, O>,
     changes: &[(u32, u32, u32)],
 ) {
-    for &(node, listed, value) in changes {
-        match feed((node, listed, value)) {
-            Some(feed) => sim.feed(node, feed),
-            None if value == 0 => sim.crash(node),
-            None => sim.start(node, State::Lost),
+    // Who starts has a list from then on, and who is gone needs none.
+    for &(node, _, value) in changes.iter().filter(|(node, listed, _)| node == listed) {
+        match value {
+            0 => sim.crash(node),
+            _ => sim.start(node, State::Lost),
+        }
+    }
+    for &change in changes {
+        if let Some(feed) = feed(change) {
+            sim.feed(change.0, feed);
         }
     }
 }

@@ -59,6 +59,9 @@ impl Rolls {
             }
             return;
         }
+        if slot.is_none() && value == 0 {
+            return;
+        }
         let list = slot.get_or_insert_with(|| Arc::new(vec![member(node, 0)]));
         let place = list.binary_search_by_key(&id(listed), |member| member.peer.id);
         let total = &mut self.unhealthiness[listed as usize];
@@ -188,6 +191,8 @@ mod tests {
         rolls.set(2, 0, 0);
         assert_eq!((rolls.unhealthiness(), ids(&rolls, 2)), (&[0, 7, 0][..], vec![1, 2]));
         rolls.set(2, 2, 0);
+        // The rest of its list goes with it, and is told to go after that.
+        rolls.set(2, 1, 0);
         assert_eq!(
             (rolls.unhealthiness(), rolls.running().collect()),
             (&[0, 5, 0][..], vec![0, 1])

@@ -118,9 +118,9 @@ fn too_small_a_bound_is_wrong_as_often_as_theory_says_and_repaired() {
     assert_eq!(mean(&hardened, Metric::WrongLeader), 0.0);
     assert_eq!(mean(&hardened, Metric::HashRank), 0.0);
     for outcome in &hardened.outcomes {
-        // Whoever led first is not the last to tell everybody, unless it was the right one.
-        let leaders = value(outcome, Metric::AnnouncedLeaders);
-        assert_eq!(value(outcome, Metric::Multicasts), leaders, "seed {}", outcome.seed);
+        // Only where somebody else led first was everybody told more than once.
+        let once = value(outcome, Metric::AnnouncedLeaders) == 1.0;
+        assert_eq!(value(outcome, Metric::Multicasts) == 1.0, once, "seed {}", outcome.seed);
     }
     let several = |outcome: &&Outcome| value(outcome, Metric::AnnouncedLeaders) > 1.0;
     let repaired = hardened.outcomes.iter().filter(several).count();

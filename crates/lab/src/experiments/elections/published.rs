@@ -5,7 +5,7 @@ use super::{
     percent, ratio, reduction, shown, variant,
 };
 use crate::{
-    claim::{Claim, Estimate, short},
+    claim::{Claim, Estimate, Verdict, short},
     experiment::{Cell, Experiment, Size},
     figure::{Axis, Figure, Series},
     table::Table,
@@ -25,7 +25,7 @@ pub(super) fn all() -> Vec<Experiment> {
             id: "wang-fig-6.2",
             title: "What an election costs grows with the loss",
             source: "Fig. 6.2",
-            cells: |size| losses(size, &["event"]),
+            cells: |size| losses(runs(size), &["event"]),
             claims: figure_6_2_claims,
             figures: |table| loss_figure(table, "wang-fig-6.2", "model_bytes", BYTES),
         },
@@ -49,7 +49,7 @@ pub(super) fn all() -> Vec<Experiment> {
             id: "wang-fig-6.5",
             title: "Telling leaders sooner is sooner at every loss",
             source: "Fig. 6.5",
-            cells: |size| losses(size, &DECISIONS),
+            cells: |size| losses(runs(size), &DECISIONS),
             claims: figure_6_5_claims,
             figures: |table| loss_figure(table, "wang-fig-6.5", "completion_time", SECONDS),
         },
@@ -65,7 +65,7 @@ pub(super) fn all() -> Vec<Experiment> {
             id: "wang-fig-6.7",
             title: "Who is told sooner may lead for a moment only",
             source: "Fig. 6.7",
-            cells: |size| losses(size, &["event"]),
+            cells: |size| losses(runs(size), &["event"]),
             claims: figure_6_7_claims,
             figures: |table| {
                 loss_figure(table, "wang-fig-6.7", "announced_leaders", "leaders that announced")
@@ -75,7 +75,11 @@ pub(super) fn all() -> Vec<Experiment> {
             id: "wang-fig-6.8",
             title: "Preferred and Hybrid pass over the unhealthy",
             source: "Fig. 6.8",
-            cells: |size| losses(size, &["event"]).into_iter().chain(unions(size)).collect(),
+            cells: |size| {
+                // How healthy the lowest key is differs from field to field: it takes many of them.
+                let runs = 4 * runs(size);
+                losses(runs, &["event"]).into_iter().chain(unions(runs)).collect()
+            },
             claims: figure_6_8_claims,
             figures: |table| loss_figure(table, "wang-fig-6.8", "unhealthy_rank", RANK),
         },
@@ -83,7 +87,9 @@ pub(super) fn all() -> Vec<Experiment> {
             id: "wang-fig-6.9",
             title: "Base and Optimistic find the lowest key, Preferred and Hybrid one not far from it",
             source: "Fig. 6.9",
-            cells: |size| losses(size, &["event"]).into_iter().chain(unions(size)).collect(),
+            cells: |size| {
+                losses(runs(size), &["event"]).into_iter().chain(unions(runs(size))).collect()
+            },
             claims: figure_6_9_claims,
             figures: |table| loss_figure(table, "wang-fig-6.9", "hash_rank", "hash rank"),
         },
@@ -106,6 +112,14 @@ const TOPOLOGIES: [(&str, &str); 3] = [
 const GROUPS: [(u32, u32, &str); 4] =
     [(32, 2, "500ms"), (64, 5, "500ms"), (128, 9, "500ms"), (256, 17, "1300ms")];
 
+/// Ten elections each, so ten times the chapter's hundred.
+fn runs(size: Size) -> u64 {
+    match size {
+        Size::Full => 100,
+        Size::Quick => 20,
+    }
+}
+
 fn name(of: impl std::fmt::Display, protocol: &str, decision: &str) -> String {
     format!("{protocol} {of} {decision}")
 }
@@ -114,7 +128,7 @@ fn topologies(size: Size, decisions: &[&str]) -> Vec<Cell> {
     let mut cells = Vec::new();
     for (topology, placement) in TOPOLOGIES {
         for (protocol, decision) in protocols(decisions) {
-            let cell = Cell::new(name(topology, protocol, decision), FIELD, size.runs(200));
+            let cell = Cell::new(name(topology, protocol, decision), FIELD, runs(size));
             let cell = cell.set("network.placement", placement);
             cells.push(variant(cell.set("election.decision", decision), protocol));
         }
@@ -122,11 +136,11 @@ fn topologies(size: Size, decisions: &[&str]) -> Vec<Cell> {
     cells
 }
 
-fn losses(size: Size, decisions: &[&str]) -> Vec<Cell> {
+fn losses(runs: u64, decisions: &[&str]) -> Vec<Cell> {
     let mut cells = Vec::new();
     for (loss, c) in LOSSES {
         for (protocol, decision) in protocols(decisions) {
-            let cell = Cell::new(name(loss, protocol, decision), FIELD, size.runs(200));
+            let cell = Cell::new(name(loss, protocol, decision), FIELD, runs);
             let cell = cell.set("network.loss.rate", loss).set("election.churn", c);
             cells.push(variant(cell.set("election.decision", decision), protocol));
         }
@@ -135,11 +149,11 @@ fn losses(size: Size, decisions: &[&str]) -> Vec<Cell> {
 }
 
 /// Whoever is named once is out.
-fn unions(size: Size) -> Vec<Cell> {
+fn unions(runs: u64) -> Vec<Cell> {
     let mut cells = Vec::new();
     for (loss, c) in LOSSES {
         for protocol in ["preferred", "hybrid"] {
-            let cell = Cell::new(name(loss, protocol, "union"), FIELD, size.runs(200));
+            let cell = Cell::new(name(loss, protocol, "union"), FIELD, runs);
             let cell = cell.set("network.loss.rate", loss).set("election.churn", c);
             cells.push(cell.set("election.variant", protocol).set("election.exclude", "union"));
         }
@@ -217,7 +231,10 @@ fn figure_6_1_claims(table: &Table) -> Vec<Claim> {
 }
 
 fn hybrid_costs_more(sentence: &str, measured: String, holds: bool) -> Claim {
-    Claim::holds(sentence, "Hybrid costs more", measured, holds)
+    Claim::holds(sentence, "Hybrid costs more", measured, holds).on_record(
+        Verdict::Partly,
+        "more, but not by so much: as published a notice that is lost makes Base ask and tell everybody anew (B7), where the reference code repeats the notice",
+    )
 }
 
 fn figure_6_2_claims(table: &Table) -> Vec<Claim> {
@@ -403,6 +420,10 @@ fn figure_6_7_claims(table: &Table) -> Vec<Claim> {
             "1",
             list(preferred),
             one(preferred),
+        )
+        .on_record(
+            Verdict::Partly,
+            "a notice that is lost makes it ask anew (B7), and others may answer otherwise; the reference code repeats the notice",
         ),
         Claim::holds(
             "At most 1.4 do in Optimistic",
@@ -454,10 +475,14 @@ fn figure_6_8_claims(table: &Table) -> Vec<Claim> {
     }
     let optimistic = LOSSES.map(|(loss, _)| better("optimistic", loss, "event"));
     claims.push(Claim::holds(
-        "The leader of Optimistic is within 20% of Base's at every loss",
+        "The leader of Optimistic is within 20% of Base's at every loss, as far as the intervals tell",
         "the same",
-        list(optimistic),
-        optimistic.into_iter().all(|ratio| between(table, ratio, 0.8, 1.2)),
+        optimistic.map(shown).join(", "),
+        optimistic.into_iter().all(|ratio| {
+            ratio.is_some_and(|ratio| {
+                ratio.value + ratio.half_width >= 0.8 && ratio.value - ratio.half_width <= 1.2
+            })
+        }),
     ));
     claims
 }
