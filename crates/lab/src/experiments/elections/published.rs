@@ -207,7 +207,7 @@ fn figure_6_1_claims(table: &Table) -> Vec<Claim> {
         hybrid_costs_more(
             "Hybrid sends at least 1.2 times the bytes of Base (grid, random, cluster)",
             list(over_base("hybrid")),
-            all("hybrid", 1.2, f64::INFINITY),
+            a_fifth_more(&over_base("hybrid")),
         ),
         Claim::holds(
             "Optimistic sends 0.8 to 1.5 times the bytes of Base",
@@ -228,6 +228,11 @@ fn figure_6_1_claims(table: &Table) -> Vec<Claim> {
             spread.into_iter().all(|off| off.is_some_and(|off| off.value <= 0.35)),
         ),
     ]
+}
+
+/// Without grace, which would hide in a quick run what is known of the full one.
+fn a_fifth_more(ratios: &[Option<Estimate>]) -> bool {
+    ratios.iter().all(|ratio| ratio.is_some_and(|ratio| ratio.value >= 1.2))
 }
 
 fn hybrid_costs_more(sentence: &str, measured: String, holds: bool) -> Claim {
@@ -259,7 +264,7 @@ fn figure_6_2_claims(table: &Table) -> Vec<Claim> {
     claims.push(hybrid_costs_more(
         "Hybrid sends at least 1.2 times the bytes of Base (loss 0.05 to 0.2)",
         list(hybrid),
-        hybrid.into_iter().all(|ratio| between(table, ratio, 1.2, f64::INFINITY)),
+        a_fifth_more(&hybrid),
     ));
     claims
 }
