@@ -90,10 +90,6 @@ impl Agent {
     ///
     /// [`StartError`]. Nothing is left running.
     pub async fn start_with(config: &Config, ring: &KeyRing) -> Result<Self, StartError> {
-        let token = match &config.api_token_file {
-            Some(path) => Some(Token::read(path).map_err(StartError::Token)?),
-            None => None,
-        };
         let listener = TcpListener::bind(config.api)
             .await
             .map_err(|source| StartError::Api { address: config.api, source })?;
@@ -102,6 +98,7 @@ impl Agent {
             .map_err(|source| StartError::Api { address: config.api, source })?;
         let seeds = seeds(config).await?;
         let store = Store::open(config.data_dir.as_deref())?;
+        let token = Token::of(config).map_err(StartError::Token)?;
         let sealer = Sealer::new(ring, &config.cluster, store.me());
         let transport = Transport::bind(config.bind, sealer).await?;
         let address = node::own_address(transport.local(), &seeds);

@@ -6,7 +6,7 @@ use std::{collections::BTreeSet, time::Duration};
 
 use bellwether_agent::{EventKind, Request, hooks::HookView};
 use serde_json::{Value, json};
-use support::{Fake, get, post, raw, server};
+use support::{Fake, TOKEN, get, post, raw, serve_as, server};
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
     net::TcpStream,
@@ -291,4 +291,44 @@ async fn an_agent_that_has_stopped_is_not_ready() {
     let reply = support::read(&mut kept).await;
     assert_eq!(reply.status, 503, "{reply:?}");
     assert!(reply.head.contains("retry-after: 1"));
+}
+
+#[tokio::test]
+async fn off_loopback_reading_needs_the_token_and_probes_do_not() {
+    let fake = Fake::start();
+    let at = serve_as(&fake, HookView::none(), Some("192.0.2.7:7739")).await;
+    for (path, expected) in [
+        ("/v1/status", 401),
+        ("/v1/leader", 401),
+        ("/v1/events?index=0", 401),
+        ("/metrics", 401),
+        ("/", 401),
+        ("/healthz", 200),
+        ("/livez", 200),
+        ("/readyz", 200),
+        ("/openapi.json", 200),
+        ("/v1/elections/web/is-leader", 200),
+    ] {
+        assert_eq!(get(at, path).await.status, expected, "{path}");
+        let request = format!(
+            "GET {path} HTTP/1.1\r\nHost: {at}\r\nAuthorization: Bearer {TOKEN}\r\n\
+             Connection: close\r\n\r\n"
+        );
+        assert_eq!(raw(at, request.as_bytes()).await.status, 200, "{path} with the token");
+    }
+}
+
+#[tokio::test]
+async fn an_agent_that_hangs_leads_nothing() {
+    let fake = Fake::start();
+    let at = server(&fake, HookView::none()).await;
+    let (handle, inbox) = bellwether_agent::Handle::connect();
+    let stuck = Fake { handle, ..fake.clone() };
+    let hung = server(&stuck, HookView::none()).await;
+    let path = "/v1/elections/web/is-leader";
+    assert_eq!(get(at, path).await.status, 200);
+    // It is there, but nobody takes questions from the other end.
+    let reply = get(hung, path).await;
+    assert_eq!((reply.status, &reply.json()["error"]), (503, &"the agent does not answer".into()));
+    drop(inbox);
 }

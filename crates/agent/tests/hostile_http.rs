@@ -259,3 +259,30 @@ async fn streams_that_nobody_reads_are_bounded() {
         text.push_str(&String::from_utf8_lossy(&part[..read]));
     }
 }
+
+/// The write itself has a deadline: a reader who stops reading is given up although the server has more to say.
+#[tokio::test]
+async fn a_reader_who_stops_reading_loses_the_connection() {
+    let fake = Fake::start();
+    // Far more than sockets hold.
+    let tag = "x".repeat(1000);
+    for member in 0..20_000 {
+        let mut status = fake.status.lock().unwrap();
+        let mut one = status.members[1].clone();
+        one.name = format!("{member}");
+        one.tags.insert("note".to_owned(), tag.clone());
+        status.members.push(one);
+    }
+    let at = server(&fake, HookView::none()).await;
+    let mut stream = TcpStream::connect(at).await.unwrap();
+    let request = format!("GET /v1/members HTTP/1.1\r\nHost: {at}\r\n\r\n");
+    stream.write_all(request.as_bytes()).await.unwrap();
+    tokio::time::sleep(Duration::from_secs(12)).await;
+    let mut answer = Vec::new();
+    let ended = timeout(Duration::from_secs(10), stream.read_to_end(&mut answer)).await;
+    assert!(ended.is_ok(), "still connected");
+    let text = String::from_utf8_lossy(&answer);
+    let length = text.split("content-length: ").nth(1).and_then(|rest| rest.split("\r\n").next());
+    let length: usize = length.expect("a length").parse().unwrap();
+    assert!(answer.len() < length, "all of {length} bytes were sent: the test proves nothing");
+}

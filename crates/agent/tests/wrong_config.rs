@@ -217,6 +217,22 @@ fn the_last_source_wins_and_is_named() {
 }
 
 #[test]
+fn changes_that_need_a_restart_are_told_from_those_that_do_not() {
+    let before = parse(RIGHT, &[]).unwrap();
+    assert_eq!(before.changes(&before.clone()), []);
+    let flags = ["--tag floor=3", "--join 192.0.2.9", "--set election.web.priority=9"];
+    let after = parse(RIGHT, &flags).unwrap();
+    let changes = before.changes(&after);
+    let fields: Vec<&str> = changes.iter().map(|change| change.field.as_str()).collect();
+    assert_eq!(fields, ["election.web.priority", "join", "tags.floor"]);
+    assert!(changes.iter().all(|change| change.live));
+    let after = parse(RIGHT, &["--bind 127.0.0.1:7738", "--election cron=eventual"]).unwrap();
+    let changes = before.changes(&after);
+    assert!(changes.iter().any(|change| change.field == "bind" && !change.live));
+    assert!(changes.iter().any(|change| change.field == "election.cron.mode" && !change.live));
+}
+
+#[test]
 fn errors_give_their_facts_one_by_one() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("x.toml");

@@ -126,5 +126,5 @@ const HEADERS: Duration = Duration::from_secs(5);
 const MOST_HEADERS: usize = 64;
 const LARGEST_HEAD: usize = 16 << 10;
 /// For a peer to take some of what it is sent.
-const WRITE: Duration = Duration::from_secs(20);
+const WRITE: Duration = Duration::from_secs(10);
 const BREATH: Duration = Duration::from_millis(100);

@@ -68,7 +68,7 @@ impl Token {
     /// If the file exists, or cannot be written.
     pub fn create(path: &Path) -> io::Result<Self> {
         let mut bytes = [0; 32];
-        fs::File::open("/dev/urandom")?.read_exact(&mut bytes)?;
+        getrandom::fill(&mut bytes).map_err(|error| io::Error::other(error.to_string()))?;
         let text: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
         let mut file =
             fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;

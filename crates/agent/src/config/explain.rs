@@ -12,14 +12,16 @@
 //! *Verdict.* The probe is answered by nobody within its period: `T`. The suspect has `S`, and where there are more
 //! than 50 members `S ln(n+1) / ln 50`, to contradict.
 //!
-//! *Election.* Whoever hears of it waits up to `E`, asks `c + f + 1` others and notifies the best: another `E` at most
-//! if nobody else fails meanwhile, and again `2E` if one of those asked has failed too.
+//! *Election.* Whoever hears of it waits up to `E`, asks `c + f + 1` others and notifies the best, all within `E` as a rule
+//! and `2E` if one of those asked has failed too.
 //!
 //! *Traffic.* In quiet times every member sends one probe and one answer a period, and tells one other who leads
 //! once every `refresh`, per election. A datagram is taken to be of 110 bytes with its IP header.
 //!
 //! In an announced election the leader is given up after `listen`, and the next one claims within `suppress`; it
 //! sends one datagram every `announce`.
+//!
+//! A test runs the simulator with the waits of every profile: its median and 95th percentile are within 15% of these.
 
 use bellwether_proto::Duration;
 
@@ -107,8 +109,8 @@ fn election(config: &Config, election: &Election, members: u32) -> ExplainedElec
             let messages = 2 * asked.min(members) + 1 + (members - 1);
             (
                 probed(2.0) + verdict + round,
-                probed(20.0) + verdict + 2.0 * round,
-                probed(1000.0) + verdict + 4.0 * round,
+                probed(20.0) + verdict + round,
+                probed(1000.0) + verdict + 2.0 * round,
                 messages,
             )
         }
@@ -162,10 +164,10 @@ mod tests {
     #[test]
     fn what_the_profiles_claim_for_sixteen_hosts_is_what_the_formulas_give() {
         for (profile, rare, traffic) in [
-            (Profile::Local, 0.6, 296.0),
-            (Profile::Lan, 1.5, 120.0),
-            (Profile::Wan, 11.5, 20.0),
-            (Profile::Mesh, 14.6, 15.5),
+            (Profile::Local, 0.55, 296.0),
+            (Profile::Lan, 1.35, 120.0),
+            (Profile::Wan, 10.75, 20.0),
+            (Profile::Mesh, 13.6, 15.5),
         ] {
             let mut config = Config::new("a", "b", "c");
             config.timing = profile.timing();

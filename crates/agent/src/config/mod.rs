@@ -16,7 +16,7 @@ pub use self::{
     error::{ConfigError, Place, quote},
     explain::{Explained, ExplainedElection, explain},
     hook::Hook,
-    show::Setting,
+    show::{Change, Setting},
     source::{Flag, Inputs},
     timing::{Profile, Timing},
 };

@@ -1,6 +1,6 @@
 //! What is set, to what, and who said so.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
     Config, Mode, Setting as Shown,
@@ -22,7 +22,28 @@ pub struct Setting {
     pub source: String,
 }
 
+/// A field that differs between two sets of settings.
+#[derive(Clone, Debug, Eq, PartialEq, serde::Serialize)]
+pub struct Change {
+    /// Its path, as in a file.
+    pub field: String,
+    /// Whether a running agent can take it over.
+    pub live: bool,
+}
+
 impl Config {
+    /// What `newer` changes, for an agent that is told to read its settings again: if any change is not
+    /// [live](Change::live), nothing is to be applied and the fields are to be named.
+    pub fn changes(&self, newer: &Self) -> Vec<Change> {
+        let values = |config: &Self| -> BTreeMap<String, String> {
+            config.settings().into_iter().map(|one| (one.field, one.value)).collect()
+        };
+        let (old, new) = (values(self), values(newer));
+        let fields: BTreeSet<&String> = old.keys().chain(new.keys()).collect();
+        let changed = fields.into_iter().filter(|field| old.get(*field) != new.get(*field));
+        changed.map(|field| Change { field: field.clone(), live: is_live(field) }).collect()
+    }
+
     /// Every field, its value, and where that came from.
     pub fn settings(&self) -> Vec<Shown> {
         let mut all = Vec::new();
@@ -85,6 +106,12 @@ impl Config {
         }
         all
     }
+}
+
+/// Whom to talk to, what others read, what this node is worth and what it runs: no machine has to be built anew.
+fn is_live(field: &str) -> bool {
+    let priority = field.starts_with("election.") && field.ends_with(".priority");
+    field == "join" || field.starts_with("tags.") || field.starts_with("hook.") || priority
 }
 
 fn quoted(value: &impl ToString) -> String {

@@ -62,8 +62,8 @@ impl Profile {
     /// Its values.
     ///
     /// What they mean for 16 hosts, by the formulas of [`explain`](super::explain) and with one election: `local` fails
-    /// over within 0.6 s in 19 of 20 cases at 296 kbit/s for all of them together, `lan` within 1.5 s at 120, `wan`
-    /// within 11.5 s at 20, `mesh` within 14.6 s at 16. Probing alone cannot have 1.5 s and 28 kbit/s both: 28 kbit/s
+    /// over within 0.55 s in 19 of 20 cases at 296 kbit/s for all of them together, `lan` within 1.35 s at 120, `wan`
+    /// within 10.8 s at 20, `mesh` within 13.6 s at 16. Probing alone cannot have 1.5 s and 28 kbit/s both: 28 kbit/s
     /// are a period of 1 s, and the first probe of a dead leader then takes 3 s in one case of twenty.
     pub fn timing(self) -> Timing {
         let ms = Duration::from_millis;

@@ -183,13 +183,19 @@ pub(crate) const TOKEN: &str = "a-token-of-this-test-and-no-other";
 
 /// A server on a free port of loopback.
 pub(crate) async fn server(fake: &Fake, hooks: HookView) -> SocketAddr {
+    serve_as(fake, hooks, None).await
+}
+
+/// The same, as if it were bound to this address.
+pub(crate) async fn serve_as(fake: &Fake, hooks: HookView, bound: Option<&str>) -> SocketAddr {
     let mut config = Config::new("kitchen", "garden", "/none");
     config.api_names = vec!["kitchen.example".to_owned()];
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
-    let bound = listener.local_addr().expect("bound");
+    let at = listener.local_addr().expect("bound");
+    let bound = bound.map_or(at, |bound| bound.parse().expect("an address"));
     let api = Api::new(&config, bound, Some(token()), fake.handle.clone(), hooks);
     tokio::spawn(serve(listener, api));
-    bound
+    at
 }
 
 pub(crate) fn token() -> Token {
