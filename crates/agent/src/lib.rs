@@ -3,6 +3,23 @@
 //! One task owns the machine, the sockets and the clock, and keeps the host's side of the contract in
 //! [`bellwether_proto::machine`], like the simulator, of which it knows nothing. Everybody else, be it the HTTP
 //! interface, a hook or the program this is embedded in, holds a [`Handle`] and asks.
+//!
+//! ```
+//! use bellwether_agent::{Agent, Config, KeyRing, config::Profile};
+//!
+//! # tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap().block_on(async {
+//! let mut config = Config::new("kitchen", "home", "unused.key");
+//! config.bind = "127.0.0.1:0".parse().unwrap();
+//! config.api = "127.0.0.1:0".parse().unwrap();
+//! config.timing = Profile::Local.timing();
+//! let agent = Agent::start_with(&config, &KeyRing::generate().unwrap()).await.unwrap();
+//! let mut handle = agent.handle().clone();
+//! while !handle.status().await.unwrap().elections[0].is_leader {
+//!     handle.wait_after(handle.index()).await.unwrap();
+//! }
+//! agent.leave().await;
+//! # });
+//! ```
 
 #![allow(
     clippy::disallowed_methods,
