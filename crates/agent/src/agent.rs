@@ -1,6 +1,6 @@
 //! A whole agent: node, HTTP interface and hooks, started together and stopped together.
 
-use std::{io, net::SocketAddr};
+use std::{collections::BTreeSet, io, net::SocketAddr};
 
 use bellwether_proto::{
     Seed,
@@ -14,7 +14,7 @@ use tokio::{net::TcpListener, task::JoinHandle};
 use crate::{
     api::{self, Api, Token},
     clock,
-    config::{Config, Election, Mode, Profile},
+    config::{Config, Election, Mode, OnIsolation, Profile},
     core::{Core, Seat, Settings},
     handle::{Handle, Request, Stopped},
     hooks::{HookView, Hooks},
@@ -116,9 +116,13 @@ impl Agent {
             let (hooks, view) = Hooks::new(config.hooks.clone(), &*config.name, handle.clone());
             (Some(hooks), view)
         };
+        let watched = view.clone();
         let interface = Api::new(config, api, token, handle.clone(), view);
         let mut others = vec![tokio::spawn(api::serve(listener, interface))];
-        others.extend(hooks.map(|hooks| tokio::spawn(hooks.run())));
+        if let Some(hooks) = hooks {
+            others.push(tokio::spawn(hooks.run()));
+            others.push(tokio::spawn(bar_the_dirty(config.clone(), handle.clone(), watched)));
+        }
         Ok(Self { handle, address, api, node, others })
     }
 
@@ -156,6 +160,22 @@ impl Agent {
     pub fn kill(self) {
         self.node.abort();
         self.others.iter().for_each(JoinHandle::abort);
+    }
+}
+
+/// Who has yet to undo what leading had set up does not lead again.
+async fn bar_the_dirty(config: Config, handle: Handle, mut hooks: HookView) {
+    let dirty = |hooks: &HookView| -> BTreeSet<String> {
+        let names = config.elections.iter().map(|election| election.name.clone());
+        names.filter(|name| hooks.is_dirty(name)).collect()
+    };
+    let mut told = BTreeSet::new();
+    while hooks.changed().await {
+        let now = dirty(&hooks);
+        if now != told && handle.set_dirty(now.clone()).await.is_err() {
+            return;
+        }
+        told = now;
     }
 }
 
@@ -219,7 +239,12 @@ fn settings(config: &Config, address: SocketAddr) -> Result<Settings, StartError
         let config = machine(config, election).map_err(StartError::Setting)?;
         let standing =
             Standing { observer: election.role == Role::Observer, attribute: election.priority };
-        elections.push(Seat { name: election.name.clone(), config, standing });
+        let on_isolation = match election.mode {
+            Mode::Eventual(eventual) => eventual.on_isolation,
+            Mode::Announced => OnIsolation::default(),
+        };
+        let name = election.name.clone();
+        elections.push(Seat { name, config, standing, on_isolation, dirty: false });
     }
     let about = About { name: config.name.clone(), tags: config.tags.clone() };
     let advertise =

@@ -4,7 +4,7 @@
 //! Seeds are tried for life, so that groups that formed apart meet.
 
 use std::{
-    collections::{BTreeMap, VecDeque},
+    collections::{BTreeMap, BTreeSet, VecDeque},
     net::SocketAddr,
 };
 
@@ -24,6 +24,7 @@ use bellwether_proto::{
 
 use crate::{
     clock,
+    config::OnIsolation,
     handle::{Inbox, Refused, Request},
     profile::About,
     status::{
@@ -52,7 +53,7 @@ impl Settings {
     /// What this node tells all others of itself.
     pub(crate) fn introduction(&self) -> Result<(Addresses, Details), DetailsTooLong> {
         let stands = self.elections.iter();
-        let stands = stands.map(|seat| (Group::named(&seat.name), seat.standing)).collect();
+        let stands = stands.map(|seat| (Group::named(&seat.name), seat.stands())).collect();
         let details = self.about.to_details(stands)?;
         Ok((Addresses::new(self.advertise.iter().copied()), details))
     }
@@ -64,6 +65,16 @@ pub(crate) struct Seat {
     pub(crate) name: String,
     pub(crate) config: churn_tolerant::Config,
     pub(crate) standing: Standing,
+    pub(crate) on_isolation: OnIsolation,
+    /// Whether hooks forbid it to lead.
+    pub(crate) dirty: bool,
+}
+
+impl Seat {
+    /// As others are told.
+    fn stands(&self) -> Standing {
+        Standing { observer: self.standing.observer || self.dirty, ..self.standing }
+    }
 }
 
 /// What the transport is to do.
@@ -90,6 +101,9 @@ pub(crate) struct Core {
     records: BTreeMap<NodeId, Record>,
     tallies: Vec<Tally>,
     seeds: Vec<Place>,
+    /// Since when nobody else is listed, if somebody was.
+    alone: Option<Time>,
+    met: bool,
     rng: bellwether_proto::Rng,
     pub(crate) outgoing: Vec<Outgoing>,
     /// What the machine refused, by reason.
@@ -166,6 +180,8 @@ impl Core {
             running: false,
             records: BTreeMap::new(),
             seeds: seeds.collect(),
+            alone: None,
+            met: false,
             rng: seed.named("host").rng(),
             outgoing: Vec::new(),
             refused: BTreeMap::new(),
@@ -196,13 +212,19 @@ impl Core {
     /// When it wants to be woken.
     pub(crate) fn deadline(&self) -> Option<Time> {
         let seed = self.seeds.iter().map(|seed| seed.next).min();
-        self.stack.deadline().map(|(at, _)| at).into_iter().chain(seed).min()
+        let isolated = self.settings.elections.iter().zip(&self.tallies);
+        let isolated = isolated.filter_map(|(seat, tally)| {
+            let OnIsolation::HoldFor(span) = seat.on_isolation else { return None };
+            tally.answer.leader.and(self.alone).map(|since| since + span)
+        });
+        self.stack.deadline().map(|(at, _)| at).into_iter().chain(seed).chain(isolated).min()
     }
 
     pub(crate) fn on_deadline(&mut self, now: Time, inbox: &Inbox) {
         if self.stack.deadline().is_some_and(|(at, _)| at <= now) {
             self.input(now, Input::Timeout, inbox);
         }
+        self.look(now, inbox);
         self.knock(now);
     }
 
@@ -385,11 +407,28 @@ impl Core {
         })
     }
 
+    /// Whether a node that has been alone since then names nobody, itself least of all.
+    fn gives_up(&self, now: Time, at: usize, since: Time) -> bool {
+        match self.settings.elections[at].on_isolation {
+            OnIsolation::Hold => false,
+            OnIsolation::HoldFor(span) => now >= since + span,
+            OnIsolation::StepDown => true,
+        }
+    }
+
     /// Whether elections answer otherwise than before.
     fn look(&mut self, now: Time, inbox: &Inbox) {
+        if !self.stack.membership().is_empty() {
+            (self.alone, self.met) = (None, true);
+        } else if self.met && self.alone.is_none() {
+            self.alone = Some(now);
+        }
         for at in 0..self.tallies.len() {
             let Some(election) = self.stack.election(self.tallies[at].group) else { continue };
-            let answer = election.leadership();
+            let mut answer = election.leadership();
+            if let Some(since) = self.alone.filter(|&since| self.gives_up(now, at, since)) {
+                answer = Leadership::unknown(answer.mode, Why::Electing { since });
+            }
             let tally = &mut self.tallies[at];
             let before = core::mem::replace(&mut tally.answer, answer);
             if before.same_answer(&answer) {
@@ -476,6 +515,14 @@ impl Core {
     /// Whether there is nobody else.
     pub(crate) fn is_alone(&self) -> bool {
         self.stack.membership().is_empty()
+    }
+
+    /// Which elections hooks forbid it to lead.
+    pub(crate) fn set_dirty(&mut self, now: Time, elections: &BTreeSet<String>, inbox: &Inbox) {
+        for seat in &mut self.settings.elections {
+            seat.dirty = elections.contains(&seat.name);
+        }
+        self.introduce(now, inbox);
     }
 
     pub(crate) fn resign_all(&mut self, now: Time, inbox: &Inbox) {
@@ -687,7 +734,7 @@ impl Core {
             is_leader: answer.leader == Some(self.me.id),
             since_ms: millis(now.since(tally.since)),
             valid_for_ms: answer.valid_until.map(|until| millis(until.since(now))),
-            role: if seat.standing.observer { Role::Observer } else { Role::Candidate },
+            role: if seat.stands().observer { Role::Observer } else { Role::Candidate },
             priority: seat.standing.attribute,
             why: self.why(now, answer),
             agreement,

@@ -1,7 +1,7 @@
 //! How everybody else talks to the task that owns the node.
 
 use std::{
-    collections::{BTreeMap, VecDeque},
+    collections::{BTreeMap, BTreeSet, VecDeque},
     net::SocketAddr,
     sync::{Arc, Mutex, PoisonError},
 };
@@ -69,6 +69,8 @@ pub enum Requested {
     Status(oneshot::Sender<Status>),
     /// Please do this.
     Do(Request, oneshot::Sender<Result<(), Refused>>),
+    /// Do not lead these: hooks have yet to undo what leading them before had set up.
+    Dirty(BTreeSet<String>),
 }
 
 /// The agent's end.
@@ -110,6 +112,11 @@ impl Handle {
         let (reply, answer) = oneshot::channel();
         self.requests.send(Requested::Do(request, reply)).await.map_err(|_| Stopped)?;
         answer.await.map_err(|_| Stopped)
+    }
+
+    /// Says which elections this node must not lead until further notice.
+    pub(crate) async fn set_dirty(&self, elections: BTreeSet<String>) -> Result<(), Stopped> {
+        self.requests.send(Requested::Dirty(elections)).await.map_err(|_| Stopped)
     }
 
     /// The number of the newest event.

@@ -155,6 +155,7 @@ impl Node {
                 // Whoever asked may have gone.
                 let _ = reply.send(status);
             }
+            Requested::Dirty(elections) => self.core.set_dirty(now, &elections, &self.inbox),
             Requested::Do(Request::Leave, reply) => {
                 self.leave(now);
                 let _ = reply.send(Ok(()));

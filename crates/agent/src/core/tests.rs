@@ -30,7 +30,13 @@ fn settings(node: usize, priority: u32) -> Settings {
         cluster: "test".to_owned(),
         advertise: vec![address(node)],
         membership,
-        elections: vec![Seat { name: "backup".to_owned(), config, standing }],
+        elections: vec![Seat {
+            name: "backup".to_owned(),
+            config,
+            standing,
+            on_isolation: OnIsolation::default(),
+            dirty: false,
+        }],
         survey: estimate::Config::of(10).unwrap(),
         timeout: ms(100),
         retry: Duration::from_secs(1),
@@ -257,4 +263,46 @@ fn nonsense_is_refused_and_changes_nothing() {
     let after = world.core(0).status(world.now, 0, Counters::default());
     assert_eq!(format!("{:?}", after.elections), before);
     assert_eq!(after.counters.dropped["malformed"], 6);
+}
+
+#[test]
+fn a_dirty_node_hands_over_and_stands_again_when_it_is_clean() {
+    let mut world = World::new(3);
+    world.pass(Duration::from_secs(10));
+    let backup: BTreeSet<String> = ["backup".to_owned()].into();
+    world.with(0, |core, now, inbox| core.set_dirty(now, &backup, inbox));
+    world.pass(Duration::from_secs(5));
+    assert!(world.all_name(1), "{:?}", world.leaders());
+    let status = world.core(0).status(world.now, 0, Counters::default());
+    assert_eq!(status.elections[0].role, Role::Observer);
+    world.with(0, |core, now, inbox| core.set_dirty(now, &BTreeSet::new(), inbox));
+    world.nodes[1] = None;
+    world.pass(Duration::from_secs(10));
+    assert!(world.all_name(0), "{:?}", world.leaders());
+}
+
+#[test]
+fn who_hears_nobody_any_more_leads_on_or_not_as_it_was_told() {
+    let span = Duration::from_secs(5);
+    for (told, after_gone, at_last) in [
+        (OnIsolation::Hold, true, true),
+        (OnIsolation::StepDown, false, false),
+        (OnIsolation::HoldFor(span), true, false),
+    ] {
+        let mut world = World::new(2);
+        world.with(0, |core, _, _| core.settings.elections[0].on_isolation = told);
+        world.pass(Duration::from_secs(10));
+        assert!(world.core(0).leads());
+        world.nodes[1] = None;
+        while !world.core(0).is_alone() {
+            world.pass(Duration::from_millis(50));
+        }
+        world.pass(Duration::from_secs(1));
+        assert_eq!(world.core(0).leads(), after_gone, "{told:?}");
+        world.pass(span);
+        assert_eq!(world.core(0).leads(), at_last, "{told:?}");
+        world.start(1);
+        world.pass(Duration::from_secs(10));
+        assert!(world.all_name(0), "{told:?}: {:?}", world.leaders());
+    }
 }

@@ -138,6 +138,7 @@ async fn answer(
         tokio::select! {
             requested = inbox.requests.recv() => match requested {
                 None => return,
+                Some(Requested::Dirty(_)) => {}
                 Some(Requested::Status(reply)) => {
                     let mut status = status.lock().expect("not poisoned").clone();
                     status.index = inbox.next_index() - 1;
