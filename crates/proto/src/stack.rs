@@ -269,6 +269,12 @@ impl Stack {
         self
     }
 
+    /// The same, having heard these introduce themselves before.
+    pub fn knowing(mut self, others: impl IntoIterator<Item = medley::Introduction>) -> Self {
+        self.membership = self.membership.knowing(others);
+        self
+    }
+
     /// The same, keeping `c` current by itself; answers are waited for as long as `timeout`.
     pub fn with_survey(
         mut self,

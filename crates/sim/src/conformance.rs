@@ -30,7 +30,7 @@ use crate::{
     run::{run, run_logged},
     scenario::{
         AnnounceSettings, Delay, DelayLaw, Fault, FaultKind, Loss, Network, Per, Placement,
-        Protocol, Routing, Scenario, State, Until, Who,
+        Protocol, Roles, Routing, Scenario, State, Until, Who,
     },
     trace::TraceHash,
 };
@@ -213,7 +213,7 @@ fn stacked(name: &'static str, variant: Variant) -> Subject {
     let election = churn_tolerant::Config::new(variant, churn_tolerant::Form::Hardened)
         .with_bounds(2, 1)
         .expect("these constants satisfy the constraints");
-    let protocol = Protocol::ChurnTolerant { membership, election };
+    let protocol = Protocol::ChurnTolerant { membership, election, roles: Roles::default() };
     Subject { protocol, settles_within: Some(ELECTED), cost: 50, fenced: true, ..subject }
 }
 

@@ -6,12 +6,16 @@
 
 use bellwether_proto::{
     Duration, Election, Epoch, Input, InputOf, Leadership, NodeId, Time,
-    election::churn_tolerant::{self, ChurnTolerant, Command, Form, Health, Message},
+    election::churn_tolerant::{self, ChurnTolerant, Command, Criterion, Form, Health, Message},
     stack::{self, Group, Stack},
 };
 
 use crate::{
-    engine::Observer, metric::Metric, network::Travel, scenario::State, schedule::Favourite,
+    engine::Observer,
+    metric::Metric,
+    network::Travel,
+    scenario::{Roles, State},
+    schedule::Favourite,
 };
 
 /// A node whose leader is found by a churn-tolerant election.
@@ -68,6 +72,7 @@ impl Ballot for stack::Message {
 #[derive(Clone, Debug)]
 pub struct Electing {
     config: churn_tolerant::Config,
+    roles: Roles,
     nodes: Vec<Seen>,
     /// When the election began.
     began: Option<Time>,
@@ -110,6 +115,7 @@ impl Electing {
     pub fn new(nodes: u32, config: churn_tolerant::Config) -> Self {
         Self {
             config,
+            roles: Roles::default(),
             nodes: vec![Seen::default(); nodes as usize],
             began: None,
             asking: 0,
@@ -117,6 +123,11 @@ impl Electing {
             timeout: false,
             claim: None,
         }
+    }
+
+    /// The same, where not all nodes are alike.
+    pub fn with_roles(self, roles: Roles) -> Self {
+        Self { roles, ..self }
     }
 
     /// Back to that.
@@ -140,11 +151,9 @@ impl Electing {
 
     /// What it came to; `unhealthiness` is each node's, over all lists.
     pub fn values(&self, unhealthiness: &[u64]) -> Vec<(Metric, Option<f64>)> {
-        let criterion = self.config.criterion();
         let agreed = self.agreed();
         let leader = self.favourite().map(|leader| NodeId::new(u64::from(leader)));
-        let better =
-            |leader| self.live().filter(|&(node, _)| criterion.prefers(node, leader)).count();
+        let better = |leader| self.live().filter(|&(node, _)| self.is_better(node, leader)).count();
         let hash_rank = leader.map(better);
         let ignores = self.config.health() == Health::Ignore;
         let wrong = hash_rank.is_none() || (ignores && hash_rank != Some(0));
@@ -178,6 +187,18 @@ impl Electing {
             (Metric::ModelBytes, Some(bytes as f64)),
             (Metric::ModelHopBytes, Some(hop_bytes as f64)),
         ]
+    }
+
+    /// Whether this one ought to lead rather than the other.
+    fn is_better(&self, node: NodeId, other: NodeId) -> bool {
+        let criterion = self.config.criterion();
+        let worth = |id: NodeId| match criterion {
+            Criterion::Attribute => self.roles.attributes.get(id.get() as usize).copied(),
+            Criterion::Hash | Criterion::Identity => None,
+        };
+        let [ours, theirs] = [worth(node), worth(other)].map(Option::unwrap_or_default);
+        !self.roles.observers.contains(&(node.get() as u32))
+            && (ours > theirs || (ours == theirs && criterion.prefers(node, other)))
     }
 
     /// How many live nodes are less healthy; who was never suspected is the healthiest.

@@ -3,7 +3,8 @@
 use std::{cell::RefCell, rc::Rc};
 
 use bellwether_proto::{
-    Boot, Duration, Election, Machine, NodeId, Peer, Seed, Time,
+    Boot, Duration, Election, Incarnation, Machine, NodeId, Peer, Seed, Time,
+    churn::estimate,
     election::{
         announce::{
             Announce, Criterion,
@@ -13,10 +14,10 @@ use bellwether_proto::{
         churn_tolerant,
     },
     membership::{
-        medley::{self, Body, Contact, ContactChange, Medley},
+        medley::{self, Addresses, Body, Contact, ContactChange, Introduction, Medley},
         ping::{self, Ping},
     },
-    stack::{self, Group, Stack},
+    stack::{self, Group, Profile, Stack, Standing},
 };
 use rayon::prelude::*;
 use serde_json::{Map, Value, json};
@@ -35,7 +36,7 @@ use crate::{
     polls::{self, Poll, Polls},
     rolls::{Reel, Rolls},
     scenario::{
-        AnnounceSettings, Initiator, Lists as ListSource, Loss, Missing, Protocol, Scenario,
+        AnnounceSettings, Initiator, Lists as ListSource, Loss, Missing, Protocol, Roles, Scenario,
         SharedTrace, Trials,
     },
     schedule::{self, Favourite, Survey, Word},
@@ -113,11 +114,10 @@ pub fn run_logged(scenario: &Scenario, seed: u64, log: Log<'_>) -> Result<Outcom
             run_election(scenario, seed, log, Box::new(build))
         }
         &Protocol::Medley(config) => run_membership(scenario, seed, log, config),
-        &Protocol::ChurnTolerant { membership, election } => {
-            let make = move |me, seed, durable: Option<stack::Durable>, contacts| {
-                Stack::new(me, membership, &[(Group::default(), election)], seed, durable, contacts)
-            };
-            run_stack(scenario, seed, log, election, members(scenario, seed, make)?)
+        Protocol::ChurnTolerant { membership, election, roles } => {
+            let members = members(scenario, seed, stacked(*membership, *election, roles.clone()))?;
+            let electing = Electing::new(scenario.capacity(), *election).with_roles(roles.clone());
+            run_stack(scenario, seed, log, electing, members)
         }
         Protocol::OnLists { lists, election } => {
             run_on_lists(scenario, seed, log, lists, *election)
@@ -199,12 +199,11 @@ fn run_stack(
     scenario: &Scenario,
     seed: u64,
     log: Log<'_>,
-    election: churn_tolerant::Config,
+    electing: Electing,
     members: Members<Stack>,
 ) -> Result<Outcome, Disconnected> {
     let Members { world, build, survey } = members;
     let watch = Watch::new(scenario.capacity(), scenario.until);
-    let electing = Electing::new(scenario.capacity(), election);
     let acknowledges = |message: &stack::Message| match message {
         stack::Message::Membership(message) => acknowledges(message),
         stack::Message::Election(..) | stack::Message::Churn(_) => false,
@@ -422,6 +421,45 @@ fn members<M: Machine<Feed = ContactChange>>(
     });
     let survey = Box::new(move |placed: &Placed| readings(&mut book.borrow_mut(), placed));
     Ok(Members { world, build, survey })
+}
+
+/// Members that elect. If they are not all the same, those that are there from the start have introduced themselves.
+fn stacked(
+    membership: medley::Config,
+    election: churn_tolerant::Config,
+    roles: Roles,
+) -> impl Fn(Peer, Seed, Option<stack::Durable>, Vec<Contact>) -> Stack {
+    let alike = roles.attributes.is_empty() && roles.observers.is_empty();
+    let details = move |id: NodeId| {
+        let node = id.get() as u32;
+        let attribute = roles.attributes.get(node as usize).copied().unwrap_or(0);
+        let standing = Standing { observer: roles.observers.contains(&node), attribute };
+        let profile = Profile { standings: vec![(Group::default(), standing)], rest: vec![] };
+        profile.to_details().expect("one standing fits")
+    };
+    move |me, seed, durable, contacts| {
+        let listed = contacts.iter().filter(|contact| contact.member && !alike);
+        let introductions: Vec<Introduction> = listed
+            .map(|contact| Introduction {
+                subject: Peer::new(contact.id, Boot::new(1)),
+                incarnation: Incarnation::default(),
+                addresses: Addresses::default(),
+                details: details(contact.id),
+            })
+            .collect();
+        let elections = [(Group::default(), election)];
+        let mut node = Stack::new(me, membership, &elections, seed, durable, contacts);
+        if !alike {
+            node = node.with_introduction(Addresses::default(), details(me.id));
+            node = node.knowing(introductions);
+        }
+        if roles.survey {
+            let config = estimate::Config::of(10).expect("its own numbers are right");
+            let config = estimate::Config { start: election.churn().into(), ..config };
+            node = node.with_survey(config, election.timeout(), seed, Time::ZERO);
+        }
+        node
+    }
 }
 
 fn medley(

@@ -47,3 +47,27 @@ fn heavy_loss_breaks_no_promise() {
         }
     }
 }
+
+/// Attributes, observers and a survey, over a live membership on a lossy field: the worthiest that may lead does,
+/// and its successor is the next.
+#[test]
+fn the_worthiest_that_may_lead_leads() {
+    let attributes: Vec<u32> = (0..32).map(|node| node % 7).collect();
+    // Of the four that are worth most, two.
+    let sets = [
+        "election.variant=base",
+        "election.criterion=attribute",
+        &format!("election.attributes={attributes:?}"),
+        "election.observers=[6, 13]",
+        "election.survey=true",
+    ];
+    let report = field(6, &sets);
+    for outcome in &report.outcomes {
+        assert_eq!(outcome.violations, [], "seed {}", outcome.seed);
+        assert_eq!(outcome.value(Metric::LeaderlessAtEnd), Some(0.0));
+        assert_eq!(outcome.value(Metric::WrongLeader), Some(0.0), "seed {}", outcome.seed);
+    }
+    let plain = field(6, &["election.variant=base"]);
+    let traces = |report: &Report| report.outcomes.iter().map(|one| one.trace).collect::<Vec<_>>();
+    assert_ne!(traces(&report), traces(&plain));
+}

@@ -119,6 +119,17 @@ pub enum Until {
     Heard,
 }
 
+/// What nodes are in an election, if not all are the same.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Roles {
+    /// What each is worth, by number; nothing after the last.
+    pub attributes: Vec<u32>,
+    /// Who never leads.
+    pub observers: Vec<u32>,
+    /// Whether they keep `c` current by themselves.
+    pub survey: bool,
+}
+
 /// What the nodes run.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Protocol {
@@ -142,6 +153,8 @@ pub enum Protocol {
         membership: medley::Config,
         /// The election.
         election: churn_tolerant::Config,
+        /// Who is what in it.
+        roles: Roles,
     },
     /// `[election] kind = "churn-tolerant"` on lists that no membership keeps up during the election.
     OnLists {

@@ -19,8 +19,8 @@ use bellwether_proto::{
 use crate::membership_trace::MembershipTrace;
 
 use super::{
-    AnnounceSettings, Initiator, Lists, Missing, PingConfig, Protocol, ScenarioError, SharedTrace,
-    Trials,
+    AnnounceSettings, Initiator, Lists, Missing, PingConfig, Protocol, Roles, ScenarioError,
+    SharedTrace, Trials,
     read::Nodes,
     section::{Field, Reader, Result, Section},
 };
@@ -64,15 +64,21 @@ pub(super) fn protocol<'a>(
                 ("trace", |section, (world, _)| trace(section, world)),
                 ("lists", |section, (_, nodes)| missing(section, nodes)),
             ];
+            let initial = nodes.initial;
             let lists = below.kind(&mut (world, nodes), &below_kinds)?;
             below.end()?;
             let mut above = second.clone().section()?;
             let election: Reader<'_, (), churn_tolerant::Config> =
                 |section, ()| churn_tolerant(section);
             let election = above.kind(&mut (), &[(CHURN_TOLERANT, election)])?;
+            let roles = match lists {
+                Below::Live(_) => roles(&mut above, initial)?,
+                Below::Lists(_) => Roles::default(),
+            };
+            let election = standing(&mut above, election, &roles)?;
             above.end()?;
             match lists {
-                Below::Live(membership) => Protocol::ChurnTolerant { membership, election },
+                Below::Live(membership) => Protocol::ChurnTolerant { membership, election, roles },
                 // There is no list to wait for: elections are asked for unless a grace time says otherwise.
                 Below::Lists(lists) => match second.section()?.take("grace") {
                     None => Protocol::OnLists { lists, election: election.with_grace(None) },
@@ -255,14 +261,42 @@ fn churn_tolerant(section: &mut Section<'_>) -> Result<churn_tolerant::Config> {
         field.error(format!("cannot work: {error}")).with_allowed(allowed)
     })?;
     config = config.with_ask_self(section.or("ask_self", true, Field::flag)?);
-    let criterion = section.or("criterion", churn_tolerant::Criterion::Hash, |field| {
-        field.choice(&[
-            ("hash", churn_tolerant::Criterion::Hash),
-            ("identity", churn_tolerant::Criterion::Identity),
-        ])
-    })?;
-    config = config.with_criterion(criterion, 0).map_err(|error| refused(section, error))?;
     Ok(config.with_preempt(section.or("preempt", false, Field::flag)?))
+}
+
+/// What nodes are in an election, where they can say so.
+fn roles(section: &mut Section<'_>, nodes: u32) -> Result<Roles> {
+    let each = |field: Option<Field<'_>>, most: u32| -> Result<Vec<u32>> {
+        let Some(field) = field else { return Ok(Vec::new()) };
+        field.list()?.iter().map(|one| one.integer(0..=most)).collect()
+    };
+    let attributes = section.take("attributes");
+    let attributes = each(attributes, u32::MAX)?;
+    let observers = section.take("observers");
+    let observers = each(observers, nodes.saturating_sub(1))?;
+    Ok(Roles { attributes, observers, survey: section.or("survey", false, Field::flag)? })
+}
+
+/// Who is better, and by how much one must be to replace another.
+fn standing(
+    section: &mut Section<'_>,
+    config: churn_tolerant::Config,
+    roles: &Roles,
+) -> Result<churn_tolerant::Config> {
+    use churn_tolerant::Criterion::{Attribute, Hash, Identity};
+    let choices = [("hash", Hash), ("identity", Identity), ("attribute", Attribute)];
+    let stated = section.take("criterion");
+    let criterion = match &stated {
+        Some(field) => field.choice(&choices)?,
+        None => Hash,
+    };
+    if let Some(field) = stated.filter(|_| criterion == Attribute && roles.attributes.is_empty()) {
+        return Err(field
+            .error("compares what nobody has")
+            .with_allowed("\"hash\", \"identity\", or attributes = [ … ] on a live membership"));
+    }
+    let margin = section.or("margin", 0, |field| field.integer(0..=u32::MAX))?;
+    config.with_criterion(criterion, margin).map_err(|error| refused(section, error))
 }
 
 /// As by default.

@@ -366,6 +366,14 @@ impl Medley {
         self
     }
 
+    /// The same, having heard these introduce themselves before.
+    pub fn knowing(mut self, introductions: impl IntoIterator<Item = Introduction>) -> Self {
+        for introduction in introductions {
+            self.directory.learn(&introduction);
+        }
+        self
+    }
+
     /// Where a node can be reached and what else it says of itself, as far as we were told. Ourselves
     /// included.
     pub fn introduction_of(&self, id: NodeId) -> Option<Introduction> {
