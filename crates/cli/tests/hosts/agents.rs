@@ -1,0 +1,316 @@
+//! Real agents on hosts: started, stopped, asked, listened to.
+
+use std::{
+    collections::BTreeSet,
+    fs,
+    io::{BufRead as _, BufReader, Read as _, Write as _},
+    net::{Ipv4Addr, SocketAddr, TcpStream},
+    path::PathBuf,
+    process::{Child, Command, Stdio},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread,
+    time::{Duration, Instant},
+};
+
+use bellwether_proto::Epoch;
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+
+use crate::net::{Door, Net};
+
+/// One cluster.
+pub(crate) struct Agents<'n> {
+    net: &'n Net,
+    cluster: String,
+    flags: Vec<String>,
+    folder: tempfile::TempDir,
+    agents: Vec<Agent>,
+}
+
+/// The agent of one host.
+struct Agent {
+    host: usize,
+    process: Option<Child>,
+    heard: Arc<Mutex<Vec<Heard>>>,
+    over: Arc<AtomicBool>,
+}
+
+/// An event, and when it was heard here: one clock for all hosts.
+#[derive(Clone, Debug)]
+pub(crate) struct Heard {
+    pub(crate) at: Instant,
+    pub(crate) kind: String,
+    pub(crate) node: String,
+    pub(crate) epoch: Option<Epoch>,
+}
+
+/// What an agent says of the leader.
+#[derive(Clone, Debug)]
+pub(crate) struct Answer {
+    pub(crate) leader: Option<String>,
+    pub(crate) epoch: Option<Epoch>,
+    pub(crate) is_leader: bool,
+}
+
+impl<'n> Agents<'n> {
+    /// Agents of this cluster on these hosts, with these flags besides what they cannot do without.
+    pub(crate) fn start(net: &'n Net, cluster: &str, hosts: &[usize], flags: &[&str]) -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        let key = folder.path().join("key");
+        let made = bellwether().arg("keygen").arg(&key).stdout(Stdio::null()).status();
+        assert!(made.expect("the binary under test runs").success());
+        let agent = |&host| Agent {
+            host,
+            process: None,
+            heard: Arc::default(),
+            over: Arc::new(AtomicBool::new(false)),
+        };
+        let agents = hosts.iter().map(agent).collect();
+        let flags = flags.iter().map(|&flag| flag.to_owned()).collect();
+        let mut all = Self { net, cluster: cluster.to_owned(), flags, folder, agents };
+        all.all().for_each(|at| all.run(at));
+        all.agents.iter().for_each(|agent| agent.listen(net.host(agent.host).door()));
+        all
+    }
+
+    pub(crate) fn all(&self) -> std::ops::Range<usize> {
+        0..self.agents.len()
+    }
+
+    /// Starts the agent with what it left on disk, if it ran before.
+    pub(crate) fn run(&mut self, at: usize) {
+        let agent = &self.agents[at];
+        let mut command = self.net.host(agent.host).command(&binary());
+        without_settings(&mut command);
+        let file = |name: &str| self.folder.path().join(name).display().to_string();
+        let name = name(at);
+        command.args(["agent", "--name", &name, "--cluster", &self.cluster]);
+        command.args(["--key-file", &file("key"), "--data-dir", &file(&name)]);
+        command.args(["--bind", &format!("{}:7738", Net::address(agent.host)), "--join"]);
+        let seeds = self.agents.iter().take(3);
+        command.args(seeds.map(|agent| format!("{}:7738", Net::address(agent.host))));
+        command.args(&self.flags);
+        let log = fs::File::options().create(true).append(true).open(file(&format!("{name}.log")));
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log.expect("a log"));
+        self.agents[at].process = Some(command.spawn().expect("the binary under test runs"));
+    }
+
+    pub(crate) fn pid(&self, at: usize) -> Pid {
+        let process = self.agents[at].process.as_ref().expect("it runs");
+        Pid::from_raw(i32::try_from(process.id()).expect("a number")).expect("not zero")
+    }
+
+    pub(crate) fn signal(&self, at: usize, signal: Signal) {
+        kill_process(self.pid(at), signal).expect("it runs");
+    }
+
+    /// As the out-of-memory killer would.
+    pub(crate) fn kill(&mut self, at: usize) {
+        if let Some(mut process) = self.agents[at].process.take() {
+            let _ = process.kill();
+            let _ = process.wait();
+        }
+    }
+
+    pub(crate) fn host(&self, at: usize) -> usize {
+        self.agents[at].host
+    }
+
+    /// `bellwether` on that host, to ask its agent.
+    pub(crate) fn command(&self, at: usize, args: &[&str]) -> Command {
+        let mut command = self.net.host(self.agents[at].host).command(&binary());
+        without_settings(&mut command);
+        command.args(args);
+        command
+    }
+
+    /// What the agent answers there, if it does.
+    pub(crate) fn ask(&self, at: usize, path: &str) -> Option<Value> {
+        self.net.host(self.agents[at].host).enter(|| Question::put(path)?.answer())
+    }
+
+    /// Asks, and does not wait for the answer.
+    pub(crate) fn put(&self, at: usize, path: &str) -> Option<Question> {
+        self.net.host(self.agents[at].host).enter(|| Question::put(path))
+    }
+
+    pub(crate) fn leader(&self, at: usize) -> Option<Answer> {
+        self.ask(at, "/v1/leader").map(|answer| Answer::of(&answer))
+    }
+
+    /// The leader, if all of these name it, it says so itself, and no other of them does.
+    pub(crate) fn agreed(&self, among: impl IntoIterator<Item = usize>) -> Option<usize> {
+        let among: Vec<usize> = among.into_iter().collect();
+        let mut leader = None;
+        let mut claims = Vec::new();
+        for &at in &among {
+            let answer = self.leader(at)?;
+            let named = answer.leader?;
+            if *leader.get_or_insert_with(|| named.clone()) != named {
+                return None;
+            }
+            claims.extend(answer.is_leader.then_some(at));
+        }
+        let leader = leader.and_then(|named| among.iter().copied().find(|&at| name(at) == named));
+        leader.filter(|&leader| claims == [leader])
+    }
+
+    /// Whether each of these takes exactly these for alive, in their present lives.
+    pub(crate) fn are_complete(&self, among: impl IntoIterator<Item = usize>) -> bool {
+        let among: Vec<usize> = among.into_iter().collect();
+        let expected: BTreeSet<String> = among.iter().map(|&at| name(at)).collect();
+        among.iter().all(|&at| self.alive(at).is_some_and(|alive| alive == expected))
+    }
+
+    /// Whom this agent takes for alive, by name.
+    pub(crate) fn alive(&self, at: usize) -> Option<BTreeSet<String>> {
+        let members = self.ask(at, "/v1/status")?["members"].as_array()?.clone();
+        let alive = members.iter().filter(|member| member["state"] == "alive");
+        Some(alive.filter_map(|member| member["name"].as_str().map(str::to_owned)).collect())
+    }
+
+    /// What this agent has said so far.
+    pub(crate) fn heard(&self, at: usize) -> Vec<Heard> {
+        self.agents[at].heard.lock().expect("not poisoned").clone()
+    }
+
+    /// When each of these last changed its mind, as far as it did after `since`.
+    pub(crate) fn last_change(
+        &self,
+        among: impl IntoIterator<Item = usize>,
+        since: Instant,
+    ) -> Option<Instant> {
+        let last = |at| {
+            let heard = self.heard(at);
+            let change = heard.iter().rfind(|heard| heard.kind == "leader-elected");
+            change.map(|heard| heard.at).filter(|&at| at > since)
+        };
+        among.into_iter().filter_map(last).max()
+    }
+
+    /// What they have written, for whoever has to find out what went wrong.
+    pub(crate) fn logs(&self) -> PathBuf {
+        self.folder.path().to_owned()
+    }
+}
+
+impl Drop for Agents<'_> {
+    fn drop(&mut self) {
+        for at in self.all() {
+            self.agents[at].over.store(true, Ordering::Relaxed);
+            self.kill(at);
+        }
+    }
+}
+
+impl Agent {
+    /// Writes down all it says, in this life and the next ones.
+    fn listen(&self, door: Door) {
+        let (heard, over) = (Arc::clone(&self.heard), Arc::clone(&self.over));
+        thread::spawn(move || {
+            door.enter();
+            while !over.load(Ordering::Relaxed) {
+                // From the first event of every life on.
+                if let Some(stream) = Question::put("/v1/events?index=0\r\nAccept: text/event-stream") {
+                    for line in BufReader::new(stream.0).lines().map_while(Result::ok) {
+                        // An event is written at once: no chunk ends within a line.
+                        let event = line.strip_prefix("data: ");
+                        let event = event.and_then(|data| serde_json::from_str(data).ok());
+                        let event = event.map(|event: Value| Heard::of(&event));
+                        heard.lock().expect("not poisoned").extend(event);
+                    }
+                }
+                thread::sleep(Duration::from_millis(50));
+            }
+        });
+    }
+}
+
+impl Heard {
+    fn of(event: &Value) -> Self {
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        Self {
+            at: Instant::now(),
+            kind: text(&event["event"]),
+            node: text(&event["node"]["name"]),
+            epoch: epoch(&event["epoch"]),
+        }
+    }
+}
+
+impl Answer {
+    pub(crate) fn of(answer: &Value) -> Self {
+        Self {
+            leader: answer["name"].as_str().map(str::to_owned),
+            epoch: epoch(&answer["epoch"]),
+            is_leader: answer["is_leader"].as_bool().expect("the field is always there"),
+        }
+    }
+}
+
+/// A question that was put to an agent on the same host.
+pub(crate) struct Question(TcpStream);
+
+impl Question {
+    fn put(request: &str) -> Option<Self> {
+        let at = SocketAddr::from((Ipv4Addr::LOCALHOST, 7739));
+        let mut stream = TcpStream::connect_timeout(&at, Duration::from_secs(1)).ok()?;
+        let (path, headers) = request.split_once("\r\n").unwrap_or((request, "Accept: */*"));
+        let request =
+            format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n{headers}\r\n\r\n");
+        stream.write_all(request.as_bytes()).ok()?;
+        Some(Self(stream))
+    }
+
+    /// The answer, if it comes soon.
+    pub(crate) fn answer(mut self) -> Option<Value> {
+        self.0.set_read_timeout(Some(Duration::from_secs(2))).ok()?;
+        let mut text = String::new();
+        self.0.read_to_string(&mut text).ok()?;
+        let (head, body) = text.split_once("\r\n\r\n")?;
+        head.starts_with("HTTP/1.1 200").then(|| serde_json::from_str(body).ok())?
+    }
+}
+
+/// Waits until there is something, and says what was missed if there never is.
+pub(crate) fn until<T>(within: Duration, what: &str, mut look: impl FnMut() -> Option<T>) -> T {
+    let begun = Instant::now();
+    loop {
+        if let Some(found) = look() {
+            return found;
+        }
+        assert!(begun.elapsed() < within, "after {within:?} still not: {what}");
+        thread::sleep(Duration::from_millis(50));
+    }
+}
+
+pub(crate) fn name(at: usize) -> String {
+    format!("host-{at}")
+}
+
+fn epoch(value: &Value) -> Option<Epoch> {
+    value.as_str().map(|text| text.parse().expect("an epoch"))
+}
+
+/// The build under test; `HOSTS_BINARY` names another one.
+fn binary() -> String {
+    let other = std::env::var("HOSTS_BINARY");
+    other.unwrap_or_else(|_| env!("CARGO_BIN_EXE_bellwether").to_owned())
+}
+
+fn bellwether() -> Command {
+    let mut command = Command::new(binary());
+    without_settings(&mut command);
+    command
+}
+
+fn without_settings(command: &mut Command) {
+    for (name, _) in std::env::vars_os() {
+        if name.to_string_lossy().starts_with("BELLWETHER_") {
+            command.env_remove(name);
+        }
+    }
+}

@@ -1,0 +1,249 @@
+//! Hosts made of network namespaces, cabled to one bridge, and what can go wrong between them.
+//!
+//! The namespaces have no names. Each is held by a process that the kernel kills together with the thread that started
+//! it, and ends with the last process in it: nothing is left behind, whatever happens to the test.
+
+use std::{
+    fs::File,
+    io::{BufRead as _, BufReader, Read as _, Write as _},
+    net::Ipv4Addr,
+    os::fd::AsFd as _,
+    process::{Child, Command, Stdio},
+    sync::{Mutex, MutexGuard, PoisonError},
+    thread,
+};
+
+use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
+
+/// Hosts, numbered from 0, and the switch between them.
+pub(crate) struct Net {
+    switch: Namespace,
+    hosts: Vec<Namespace>,
+    /// Times are measured here: one network at a time.
+    _alone: MutexGuard<'static, ()>,
+}
+
+/// A network namespace, as long as this lives.
+pub(crate) struct Namespace {
+    holder: Child,
+}
+
+/// What went over the cables, each packet counted once, with its Ethernet header.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Traffic {
+    pub(crate) bytes: u64,
+    pub(crate) packets: u64,
+}
+
+static ALONE: Mutex<()> = Mutex::new(());
+
+/// Only IP is cut and lost: addresses are resolved by the kernels, whose patience is not what is tested.
+const RULES: &str = "
+    table bridge hosts {
+        set cut { type ifname . ifname; }
+        set apart { type ifname . ifname; }
+        chain loss { }
+        chain forward {
+            type filter hook forward priority 0; policy accept;
+            ether type ip iifname . oifname @cut drop
+            ether type ip iifname . oifname @apart drop
+            ether type ip jump loss
+        }
+    }";
+
+impl Net {
+    /// That many hosts, every one of which reaches every other; or why that is not permitted here.
+    pub(crate) fn of(count: usize) -> Result<Self, String> {
+        let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+        let switch = Namespace::new()?;
+        let bridge = "link add name bridge type bridge forward_delay 0 mcast_snooping 0\n\
+                      link set dev bridge addrgenmode none\nlink set dev bridge up\n";
+        switch.tell("ip", &["-batch", "-"], bridge)?;
+        switch.tell("nft", &["-f", "-"], RULES)?;
+        let hosts = (0..count).map(|at| Self::cable(&switch, at)).collect();
+        Ok(Self { switch, hosts, _alone: alone })
+    }
+
+    fn cable(switch: &Namespace, at: usize) -> Namespace {
+        let host = Namespace::new().expect("one more namespace");
+        let (port, pid) = (port(at), host.pid());
+        let plugged = format!(
+            "link add name {port} type veth peer name eth0 netns {pid}\n\
+             link set dev {port} addrgenmode none\nlink set dev {port} master bridge up\n"
+        );
+        switch.tell("ip", &["-batch", "-"], &plugged).expect("a cable");
+        let address = Self::address(at);
+        let configured = format!(
+            "link set dev lo up\nlink set dev eth0 addrgenmode none\nlink set dev eth0 up\n\
+             address add {address}/16 dev eth0\n"
+        );
+        host.tell("ip", &["-batch", "-"], &configured).expect("an address");
+        host
+    }
+
+    pub(crate) fn address(at: usize) -> Ipv4Addr {
+        Ipv4Addr::new(10, 77, 0, u8::try_from(at + 1).expect("at most 254 hosts"))
+    }
+
+    pub(crate) fn host(&self, at: usize) -> &Namespace {
+        &self.hosts[at]
+    }
+
+    /// Pulls the host's cable.
+    pub(crate) fn unplug(&self, at: usize) {
+        self.ip(&["link", "set", "dev", &port(at), "down"]);
+    }
+
+    pub(crate) fn plug(&self, at: usize) {
+        self.ip(&["link", "set", "dev", &port(at), "up"]);
+    }
+
+    /// Nothing gets from the first of each pair to the second any more.
+    pub(crate) fn cut(&self, ways: impl IntoIterator<Item = (usize, usize)>) {
+        self.add("cut", ways);
+    }
+
+    /// Nothing gets from one side to the other, both ways.
+    pub(crate) fn partition(&self, one: &[usize], other: &[usize]) {
+        let across = || one.iter().flat_map(|&a| other.iter().map(move |&b| (a, b)));
+        self.cut(across().chain(across().map(|(a, b)| (b, a))));
+    }
+
+    /// Takes back every cut.
+    pub(crate) fn mend(&self) {
+        self.nft("flush set bridge hosts cut");
+    }
+
+    /// From now on only these pairs of neighbours hear each other.
+    pub(crate) fn lay_out(&self, are_neighbours: impl Fn(usize, usize) -> bool) {
+        self.nft("flush set bridge hosts apart");
+        let all = 0..self.hosts.len();
+        let pairs = all.clone().flat_map(|a| all.clone().map(move |b| (a, b)));
+        self.add("apart", pairs.filter(|&(a, b)| a != b && !are_neighbours(a, b)));
+    }
+
+    /// Every packet is lost with this probability, in thousandths.
+    pub(crate) fn lose(&self, thousandths: u32) {
+        let drop = match thousandths {
+            0 => String::new(),
+            some => format!("add rule bridge hosts loss numgen random mod 1000 < {some} drop"),
+        };
+        self.nft(&format!("flush chain bridge hosts loss\n{drop}\n"));
+    }
+
+    /// Since the cables were laid.
+    pub(crate) fn traffic(&self) -> Traffic {
+        let table = self.switch.enter(|| std::fs::read_to_string("/proc/thread-self/net/dev"));
+        let mut all = Traffic::default();
+        for line in table.expect("the kernel's counters").lines() {
+            let Some((name, counters)) = line.split_once(':') else { continue };
+            if name.trim().starts_with("port") {
+                let mut numbers = counters.split_whitespace().map_while(|word| word.parse().ok());
+                all.bytes += numbers.next().unwrap_or(0);
+                all.packets += numbers.next().unwrap_or(0);
+            }
+        }
+        all
+    }
+
+    fn add(&self, set: &str, ways: impl IntoIterator<Item = (usize, usize)>) {
+        let way = |(from, to)| format!("\"{}\" . \"{}\"", port(from), port(to));
+        let ways: Vec<String> = ways.into_iter().map(way).collect();
+        if !ways.is_empty() {
+            self.nft(&format!("add element bridge hosts {set} {{ {} }}", ways.join(", ")));
+        }
+    }
+
+    fn nft(&self, rules: &str) {
+        self.switch.tell("nft", &["-f", "-"], rules).expect("rules the kernel takes");
+    }
+
+    fn ip(&self, args: &[&str]) {
+        self.switch.tell("ip", args, "").expect("a port");
+    }
+}
+
+impl Namespace {
+    fn new() -> Result<Self, String> {
+        let mut holder = dying_with_us("unshare")
+            .args(["--net", "--", "sh", "-c", "echo made; exec sleep infinity"])
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .map_err(|error| format!("setpriv: {error}"))?;
+        let mut line = String::new();
+        let stdout = holder.stdout.take().expect("it is piped");
+        let made = BufReader::new(stdout).read_line(&mut line).is_ok_and(|length| length > 0);
+        if made {
+            return Ok(Self { holder });
+        }
+        let mut why = String::new();
+        let _ = holder.stderr.take().expect("it is piped").read_to_string(&mut why);
+        let _ = holder.wait();
+        Err(why.trim().to_owned())
+    }
+
+    pub(crate) fn pid(&self) -> u32 {
+        self.holder.id()
+    }
+
+    /// A program to be started in here, that dies with the calling thread.
+    pub(crate) fn command(&self, program: &str) -> Command {
+        let mut command = dying_with_us("nsenter");
+        command.args(["--target", &self.pid().to_string(), "--net", "--", program]);
+        command
+    }
+
+    /// Does it in here, in a thread of its own.
+    pub(crate) fn enter<T: Send>(&self, act: impl FnOnce() -> T + Send) -> T {
+        let door = self.door();
+        let inside = move || {
+            door.enter();
+            act()
+        };
+        thread::scope(|scope| scope.spawn(inside).join()).expect("a thread that did not panic")
+    }
+
+    pub(crate) fn door(&self) -> Door {
+        Door(File::open(format!("/proc/{}/ns/net", self.pid())).expect("a namespace"))
+    }
+
+    /// Runs a program in here and hands it this text.
+    fn tell(&self, program: &str, args: &[&str], text: &str) -> Result<(), String> {
+        let mut command = self.command(program);
+        command.args(args).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
+        let mut child = command.spawn().map_err(|error| format!("setpriv: {error}"))?;
+        // Whoever does not listen has said why on the other stream.
+        let _ = child.stdin.take().expect("it is piped").write_all(text.as_bytes());
+        let output = child.wait_with_output().map_err(|error| error.to_string())?;
+        let why = String::from_utf8_lossy(&output.stderr);
+        if output.status.success() { Ok(()) } else { Err(format!("{program}: {}", why.trim())) }
+    }
+}
+
+impl Drop for Namespace {
+    fn drop(&mut self) {
+        let _ = self.holder.kill();
+        let _ = self.holder.wait();
+    }
+}
+
+/// Lets a thread into a namespace, for good.
+pub(crate) struct Door(File);
+
+impl Door {
+    pub(crate) fn enter(&self) {
+        move_into_link_name_space(self.0.as_fd(), Some(LinkNameSpaceType::Network))
+            .expect("whoever made a namespace may enter it");
+    }
+}
+
+fn dying_with_us(program: &str) -> Command {
+    let mut command = Command::new("setpriv");
+    command.args(["--pdeathsig", "KILL", "--", program]);
+    command
+}
+
+fn port(at: usize) -> String {
+    format!("port{at}")
+}
