@@ -5,7 +5,6 @@ use std::{
     fs,
     io::{BufRead as _, BufReader, Read as _, Write as _},
     net::{Ipv4Addr, SocketAddr, TcpStream},
-    path::PathBuf,
     process::{Child, Command, Stdio},
     sync::{
         Arc, Mutex,
@@ -59,9 +58,27 @@ impl<'n> Agents<'n> {
     /// Agents of this cluster on these hosts, with these flags besides what they cannot do without.
     pub(crate) fn start(net: &'n Net, cluster: &str, hosts: &[usize], flags: &[&str]) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
-        let key = folder.path().join("key");
-        let made = bellwether().arg("keygen").arg(&key).stdout(Stdio::null()).status();
-        assert!(made.expect("the binary under test runs").success());
+        let mut keygen = Command::new(binary());
+        keygen.arg("keygen").arg(folder.path().join("key")).stdout(Stdio::null());
+        assert!(keygen.status().expect("the binary under test runs").success());
+        Self::start_from(folder, net, cluster, hosts, flags)
+    }
+
+    /// Another cluster, with the same key.
+    pub(crate) fn start_beside(&self, cluster: &str, hosts: &[usize], flags: &[&str]) -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        let [ours, theirs] = [&self.folder, &folder].map(|folder| folder.path().join("key"));
+        fs::copy(ours, theirs).expect("a key");
+        Self::start_from(folder, self.net, cluster, hosts, flags)
+    }
+
+    fn start_from(
+        folder: tempfile::TempDir,
+        net: &'n Net,
+        cluster: &str,
+        hosts: &[usize],
+        flags: &[&str],
+    ) -> Self {
         let agent = |&host| Agent {
             host,
             process: None,
@@ -84,18 +101,20 @@ impl<'n> Agents<'n> {
     pub(crate) fn run(&mut self, at: usize) {
         let agent = &self.agents[at];
         let mut command = self.net.host(agent.host).command(&binary());
-        without_settings(&mut command);
         let file = |name: &str| self.folder.path().join(name).display().to_string();
-        let name = name(at);
+        let name = self.name(at);
         command.args(["agent", "--name", &name, "--cluster", &self.cluster]);
         command.args(["--key-file", &file("key"), "--data-dir", &file(&name)]);
         command.args(["--bind", &format!("{}:7738", Net::address(agent.host)), "--join"]);
         let seeds = self.agents.iter().take(3);
         command.args(seeds.map(|agent| format!("{}:7738", Net::address(agent.host))));
         command.args(&self.flags);
-        let log = fs::File::options().create(true).append(true).open(file(&format!("{name}.log")));
-        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log.expect("a log"));
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         self.agents[at].process = Some(command.spawn().expect("the binary under test runs"));
+    }
+
+    pub(crate) fn name(&self, at: usize) -> String {
+        format!("host-{}", self.agents[at].host)
     }
 
     pub(crate) fn pid(&self, at: usize) -> Pid {
@@ -122,7 +141,6 @@ impl<'n> Agents<'n> {
     /// `bellwether` on that host, to ask its agent.
     pub(crate) fn command(&self, at: usize, args: &[&str]) -> Command {
         let mut command = self.net.host(self.agents[at].host).command(&binary());
-        without_settings(&mut command);
         command.args(args);
         command
     }
@@ -154,27 +172,55 @@ impl<'n> Agents<'n> {
             }
             claims.extend(answer.is_leader.then_some(at));
         }
-        let leader = leader.and_then(|named| among.iter().copied().find(|&at| name(at) == named));
+        let leader =
+            leader.and_then(|named| among.iter().copied().find(|&at| self.name(at) == named));
         leader.filter(|&leader| claims == [leader])
     }
 
     /// Whether each of these takes exactly these for alive, in their present lives.
     pub(crate) fn are_complete(&self, among: impl IntoIterator<Item = usize>) -> bool {
-        let among: Vec<usize> = among.into_iter().collect();
-        let expected: BTreeSet<String> = among.iter().map(|&at| name(at)).collect();
-        among.iter().all(|&at| self.alive(at).is_some_and(|alive| alive == expected))
+        let statuses = among.into_iter().map(|at| self.ask(at, "/v1/status"));
+        let Some(statuses) = statuses.collect::<Option<Vec<Value>>>() else { return false };
+        let life = |of: &Value| (of["id"].to_string(), of["boot"].as_u64());
+        let expected: BTreeSet<_> = statuses.iter().map(|status| life(&status["node"])).collect();
+        statuses.iter().all(|status| {
+            let members = status["members"].as_array().expect("the field is always there");
+            let alive = members.iter().filter(|member| member["state"] == "alive");
+            alive.map(life).collect::<BTreeSet<_>>() == expected
+        })
     }
 
-    /// Whom this agent takes for alive, by name.
-    pub(crate) fn alive(&self, at: usize) -> Option<BTreeSet<String>> {
-        let members = self.ask(at, "/v1/status")?["members"].as_array()?.clone();
-        let alive = members.iter().filter(|member| member["state"] == "alive");
-        Some(alive.filter_map(|member| member["name"].as_str().map(str::to_owned)).collect())
+    /// Everybody this agent has ever heard of, by name.
+    pub(crate) fn known(&self, at: usize) -> Option<BTreeSet<String>> {
+        let status = self.ask(at, "/v1/status")?;
+        let names = status["members"].as_array()?.iter().map(|member| &member["name"]);
+        Some(names.filter_map(|name| name.as_str().map(str::to_owned)).collect())
     }
 
     /// What this agent has said so far.
     pub(crate) fn heard(&self, at: usize) -> Vec<Heard> {
         self.agents[at].heard.lock().expect("not poisoned").clone()
+    }
+
+    /// How often a leader was named to this agent under an epoch below one it knew.
+    pub(crate) fn steps_back(&self, at: usize) -> usize {
+        let heard = self.heard(at);
+        let elected = heard.iter().filter(|heard| heard.kind == "leader-elected");
+        let epochs: Vec<Epoch> = elected.filter_map(|heard| heard.epoch).collect();
+        epochs.windows(2).filter(|pair| pair[1] < pair[0]).count()
+    }
+
+    /// When one of these first said that of a member.
+    pub(crate) fn first(
+        &self,
+        among: impl IntoIterator<Item = usize>,
+        kind: &str,
+        of: &str,
+        since: Instant,
+    ) -> Option<Instant> {
+        let said = |heard: &Heard| heard.kind == kind && heard.node == of && heard.at > since;
+        let first = |at| self.heard(at).iter().find(|heard| said(heard)).map(|heard| heard.at);
+        among.into_iter().filter_map(first).min()
     }
 
     /// When each of these last changed its mind, as far as it did after `since`.
@@ -189,11 +235,6 @@ impl<'n> Agents<'n> {
             change.map(|heard| heard.at).filter(|&at| at > since)
         };
         among.into_iter().filter_map(last).max()
-    }
-
-    /// What they have written, for whoever has to find out what went wrong.
-    pub(crate) fn logs(&self) -> PathBuf {
-        self.folder.path().to_owned()
     }
 }
 
@@ -214,7 +255,9 @@ impl Agent {
             door.enter();
             while !over.load(Ordering::Relaxed) {
                 // From the first event of every life on.
-                if let Some(stream) = Question::put("/v1/events?index=0\r\nAccept: text/event-stream") {
+                if let Some(stream) =
+                    Question::put("/v1/events?index=0\r\nAccept: text/event-stream")
+                {
                     for line in BufReader::new(stream.0).lines().map_while(Result::ok) {
                         // An event is written at once: no chunk ends within a line.
                         let event = line.strip_prefix("data: ");
@@ -259,8 +302,9 @@ impl Question {
         let at = SocketAddr::from((Ipv4Addr::LOCALHOST, 7739));
         let mut stream = TcpStream::connect_timeout(&at, Duration::from_secs(1)).ok()?;
         let (path, headers) = request.split_once("\r\n").unwrap_or((request, "Accept: */*"));
-        let request =
-            format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n{headers}\r\n\r\n");
+        let request = format!(
+            "GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n{headers}\r\n\r\n"
+        );
         stream.write_all(request.as_bytes()).ok()?;
         Some(Self(stream))
     }
@@ -283,12 +327,17 @@ pub(crate) fn until<T>(within: Duration, what: &str, mut look: impl FnMut() -> O
             return found;
         }
         assert!(begun.elapsed() < within, "after {within:?} still not: {what}");
-        thread::sleep(Duration::from_millis(50));
+        thread::sleep(Duration::from_millis(100));
     }
 }
 
-pub(crate) fn name(at: usize) -> String {
-    format!("host-{at}")
+/// Settings of whoever runs the tests are none of the tests' business.
+pub(crate) fn without_settings(command: &mut Command) {
+    for (name, _) in std::env::vars_os() {
+        if name.to_string_lossy().starts_with("BELLWETHER_") {
+            command.env_remove(name);
+        }
+    }
 }
 
 fn epoch(value: &Value) -> Option<Epoch> {
@@ -299,18 +348,4 @@ fn epoch(value: &Value) -> Option<Epoch> {
 fn binary() -> String {
     let other = std::env::var("HOSTS_BINARY");
     other.unwrap_or_else(|_| env!("CARGO_BIN_EXE_bellwether").to_owned())
-}
-
-fn bellwether() -> Command {
-    let mut command = Command::new(binary());
-    without_settings(&mut command);
-    command
-}
-
-fn without_settings(command: &mut Command) {
-    for (name, _) in std::env::vars_os() {
-        if name.to_string_lossy().starts_with("BELLWETHER_") {
-            command.env_remove(name);
-        }
-    }
 }

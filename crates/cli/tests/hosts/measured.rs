@@ -59,10 +59,14 @@ fn mebibytes(agents: &Agents<'_>, at: usize, field: &str) -> f64 {
 }
 
 /// Times, in seconds.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct Spread(Vec<f64>);
 
 impl Spread {
+    pub(crate) const fn new() -> Self {
+        Self(Vec::new())
+    }
+
     pub(crate) fn add(&mut self, time: f64) {
         self.0.push(time);
         self.0.sort_by(f64::total_cmp);

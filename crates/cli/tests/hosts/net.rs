@@ -15,6 +15,8 @@ use std::{
 
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
+use crate::agents::without_settings;
+
 /// Hosts, numbered from 0, and the switch between them.
 pub(crate) struct Net {
     switch: Namespace,
@@ -240,6 +242,7 @@ impl Door {
 
 fn dying_with_us(program: &str) -> Command {
     let mut command = Command::new("setpriv");
+    without_settings(&mut command);
     command.args(["--pdeathsig", "KILL", "--", program]);
     command
 }
