@@ -232,8 +232,7 @@ fn settings(config: &Config, address: SocketAddr) -> Result<Settings, StartError
     let membership = medley::Config::new(strategy, medley::Form::Hardened)
         .with_times(timing.period, timing.ack, timing.suspicion)
         .map_err(|error| refused(&error))?
-        .with_local_health(true)
-        .with_patient_suspicion(true);
+        .with_local_health(true);
     let mut elections = Vec::new();
     for election in &config.elections {
         let config = machine(config, election).map_err(StartError::Setting)?;
@@ -285,4 +284,21 @@ fn machine(config: &Config, election: &Election) -> Result<churn_tolerant::Confi
         .and_then(|machine| machine.with_multicast(gossip))
         .map(|machine| machine.with_grace(Some(config.timing.grace)))
         .map_err(|error| format!("election {:?}: {error}", election.name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `config explain` reckons with it; a protocol that makes up its own wait would belie both.
+    #[test]
+    fn a_suspect_has_as_long_as_is_configured() {
+        for profile in [Profile::Local, Profile::Lan, Profile::Wan, Profile::Mesh] {
+            let mut config = Config::new("a", "b", "c");
+            config.timing = profile.timing();
+            let settings = settings(&config, SocketAddr::from(([192, 0, 2, 1], 7738))).unwrap();
+            let suspicion = config.timing.suspicion;
+            assert_eq!(settings.membership.suspicion_bounds(16), (suspicion, suspicion));
+        }
+    }
 }

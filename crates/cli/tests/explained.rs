@@ -19,6 +19,7 @@ fn scenario(timing: &Timing) -> Scenario {
         kind = "medley"
         exponent = 0.0
         feedback = "none"
+        lifeguard = "health"
         period = "{period}"
         ack = "{ack}"
         suspicion = "{suspicion}"
