@@ -5,6 +5,7 @@ use std::{
     fs,
     io::{BufRead as _, BufReader, Read as _, Write as _},
     net::{Ipv4Addr, SocketAddr, TcpStream},
+    path::PathBuf,
     process::{Child, Command, Stdio},
     sync::{
         Arc, Mutex,
@@ -109,12 +110,17 @@ impl<'n> Agents<'n> {
         let seeds = self.agents.iter().take(3);
         command.args(seeds.map(|agent| format!("{}:7738", Net::address(agent.host))));
         command.args(&self.flags);
-        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        let log = fs::File::options().create(true).append(true).open(self.log(at));
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log.expect("a log"));
         self.agents[at].process = Some(command.spawn().expect("the binary under test runs"));
     }
 
     pub(crate) fn name(&self, at: usize) -> String {
         format!("host-{}", self.agents[at].host)
+    }
+
+    fn log(&self, at: usize) -> PathBuf {
+        self.folder.path().join(format!("{}.log", self.name(at)))
     }
 
     pub(crate) fn pid(&self, at: usize) -> Pid {
@@ -242,6 +248,12 @@ impl Drop for Agents<'_> {
     fn drop(&mut self) {
         for at in self.all() {
             self.agents[at].over.store(true, Ordering::Relaxed);
+            let process = self.agents[at].process.as_mut();
+            let ended = process.is_some_and(|process| !matches!(process.try_wait(), Ok(None)));
+            if ended && thread::panicking() {
+                let words = fs::read_to_string(self.log(at)).unwrap_or_default();
+                eprintln!("the agent of {} had ended: {words}", self.name(at));
+            }
             self.kill(at);
         }
     }
