@@ -196,6 +196,13 @@ impl<'n> Agents<'n> {
         })
     }
 
+    /// How many this agent takes for alive, itself included.
+    pub(crate) fn alive(&self, at: usize) -> usize {
+        let status = self.ask(at, "/v1/status").unwrap_or_default();
+        let members = status["members"].as_array().map(Vec::as_slice).unwrap_or_default();
+        members.iter().filter(|member| member["state"] == "alive").count()
+    }
+
     /// Everybody this agent has ever heard of, by name.
     pub(crate) fn known(&self, at: usize) -> Option<BTreeSet<String>> {
         let status = self.ask(at, "/v1/status")?;

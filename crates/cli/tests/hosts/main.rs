@@ -75,6 +75,8 @@ fn sixteen_hosts_lose_their_leader_twenty_times() {
     let Some(net) = hosts(16) else { return };
     let hosts: Vec<usize> = (0..16).collect();
     println!("16 hosts, cable of the leader cut 20 times: until every survivor names the new one");
+    println!("wanted with a period of 250 ms: p95 1.5 s, 28 kbit/s, CPU 0.1 %, PSS 4 MiB");
+    let mut lan = None;
     println!(
         "{:>8} {:>9} {:>7} {:>7} {:>7} {:>7} {:>7} {:>8} {:>9} {:>7} {:>8} {:>8}",
         "period",
@@ -133,7 +135,11 @@ fn sixteen_hosts_lose_their_leader_twenty_times() {
             times.quantile(1.0),
             agents.all().map(stalled).sum::<usize>(),
         );
+        lan.get_or_insert((times.quantile(0.95), pss));
     }
+    // The CPU is that of an optimised build only, and the traffic is not there yet.
+    let (rare, pss) = lan.expect("the first row");
+    assert!(rare <= 1.5 && pss <= 4.0, "p95 {rare:.2} s, PSS {pss:.2} MiB");
 }
 
 #[test]
@@ -361,30 +367,41 @@ fn a_leader_that_only_hears_or_is_only_heard_is_replaced_or_kept_by_all() {
     }
 }
 
+/// Agents relay for each other, once. Further away than that nobody is promised anything yet: the grid is measured only.
 #[test]
-#[ignore = "a minute on a grid of 4 by 4"]
-fn on_a_grid_whoever_is_not_a_neighbour_is_reached_through_others() {
+#[ignore = "a line, and a minute on a grid of 4 by 4"]
+fn whoever_is_two_hops_away_is_reached_through_the_one_between() {
     let Some(net) = hosts(16) else { return };
-    net.lay_out(|a, b| (a / 4).abs_diff(b / 4) + (a % 4).abs_diff(b % 4) == 1);
+    let on_a_grid = |a: usize, b: usize| (a / 4).abs_diff(b / 4) + (a % 4).abs_diff(b % 4) == 1;
+    net.lay_out(on_a_grid);
     // Besides the first three, where all knock.
     let everywhere = (3..16).map(|at| format!("{}:7738", Net::address(at)));
     let flags: Vec<String> =
         ["--timing", "mesh", "--join"].map(str::to_owned).into_iter().chain(everywhere).collect();
     let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
-    let agents = Agents::start(&net, "garden", &(0..16).collect::<Vec<_>>(), &flags);
-    let begun = Instant::now();
-    let mut formed = None;
-    while begun.elapsed() < seconds(60) && formed.is_none() {
-        thread::sleep(seconds(1));
-        let done = agents.are_complete(agents.all()) && agents.agreed(agents.all()).is_some();
-        formed = done.then(|| begun.elapsed());
+    let mut together = Vec::new();
+    for (what, count) in [("line of 3", 3), ("grid of 4 by 4", 16)] {
+        let agents = Agents::start(&net, "garden", &(0..count).collect::<Vec<_>>(), &flags);
+        let begun = Instant::now();
+        let is_formed =
+            || agents.agreed(agents.all()).is_some() && agents.are_complete(agents.all());
+        while begun.elapsed() < seconds(60) && !is_formed() {
+            thread::sleep(Duration::from_millis(500));
+        }
+        let took = begun.elapsed().as_secs_f64();
+        // And for a while after.
+        let (mut alive, mut agreed) = (0.0, 0);
+        for _ in 0..20 {
+            thread::sleep(seconds(1));
+            alive += agents.all().map(|at| agents.alive(at)).sum::<usize>() as f64;
+            agreed += usize::from(agents.agreed(agents.all()).is_some());
+        }
+        println!(
+            "{what}: all alive at all with one leader after {took:.0} s (60: not); in the 20 s after that the \
+             mean host takes {:.1} of {count} for alive, and {agreed} looks of 20 find one leader",
+            alive / 20.0 / count as f64,
+        );
+        together.push((took, agreed));
     }
-    let known = |at| agents.known(at).map_or(0, |known| known.len());
-    let leaders = agents.all().filter_map(|at| agents.leader(at)).filter(|it| it.is_leader).count();
-    println!(
-        "grid of 4 by 4: {formed:?} until all were alive at all with one leader; the mean host has heard of \
-         {:.1} of 16; {leaders} claim to lead",
-        agents.all().map(known).sum::<usize>() as f64 / 16.0,
-    );
-    assert!(formed.is_some());
+    assert!(together[0].0 < 60.0 && together[0].1 == 20, "two hops: {together:?}");
 }
