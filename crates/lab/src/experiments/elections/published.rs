@@ -238,7 +238,7 @@ fn a_fifth_more(ratios: &[Option<Estimate>]) -> bool {
 fn hybrid_costs_more(sentence: &str, measured: String, holds: bool) -> Claim {
     Claim::holds(sentence, "Hybrid costs more", measured, holds).on_record(
         Verdict::Partly,
-        "more, but not by so much: as published a notice that is lost makes Base ask and tell everybody anew (B7), where the reference code repeats the notice",
+        "more where few are lost, but not by so much, and no more at 20%: as published a notice that is lost makes Base ask and tell everybody anew (B7), where the reference code repeats the notice",
     )
 }
 
