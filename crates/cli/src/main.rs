@@ -40,7 +40,7 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Watch a live cluster on this machine lose its leader and find another
+    /// A live cluster on this machine: kill its leader, and see
     Dev(dev::Args),
     /// Write settings, a key and a token for a first node
     Init(init::InitArgs),
