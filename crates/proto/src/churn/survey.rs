@@ -487,9 +487,8 @@ mod tests {
         survey.on_timeout(at(6), true, list, &mut out);
         let asked = out.len();
         out.clear();
-        let (_, Message::Query { sample }) = (0, Message::Query { sample: 1 }) else { return };
         let members: Vec<NodeId> = (0..9).map(NodeId::new).collect();
-        let lists = Message::Lists { sample, part: (0, 1), members };
+        let lists = Message::Lists { sample: 1, part: (0, 1), members };
         survey.on_message(at(6), list[0], &lists, list, &mut out);
         let answered = out.len();
         survey.on_timeout(at(8), true, list, &mut out);
