@@ -192,7 +192,8 @@ impl View {
     /// How many that may lead have a smaller key than ourselves; after all of them if we may not.
     pub(super) fn rank(&self, criterion: Criterion) -> usize {
         let ours = criterion.key(&self.me());
-        let before = |one: &Candidate| self.observes() || criterion.key(one) < ours;
+        let observes = self.observes();
+        let before = |one: &Candidate| observes || criterion.key(one) < ours;
         self.candidates().filter(before).count()
     }
 
