@@ -231,6 +231,7 @@ fn settings(config: &Config, address: SocketAddr) -> Result<Settings, StartError
     };
     let membership = medley::Config::new(strategy, medley::Form::Hardened)
         .with_times(timing.period, timing.ack, timing.suspicion)
+        .and_then(|config| config.with_beat(Some(timing.beat)))
         .map_err(|error| refused(&error))?
         .with_local_health(true);
     let mut elections = Vec::new();

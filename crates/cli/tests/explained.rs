@@ -8,7 +8,7 @@ use bellwether_sim::{run::run_many, scenario::Scenario};
 
 /// Sixteen hosts of which the leader fails after a while, with a profile's waits.
 fn scenario(timing: &Timing) -> Scenario {
-    let Timing { period, ack, suspicion, election, grace, refresh, .. } = timing;
+    let Timing { period, ack, suspicion, beat, election, grace, refresh, .. } = timing;
     let text = format!(
         r#"
         name = "sixteen hosts"
@@ -23,6 +23,7 @@ fn scenario(timing: &Timing) -> Scenario {
         period = "{period}"
         ack = "{ack}"
         suspicion = "{suspicion}"
+        beat = "{beat}"
         [election]
         kind = "churn-tolerant"
         variant = "hybrid"

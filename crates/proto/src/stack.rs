@@ -212,6 +212,8 @@ pub struct Stack {
     survey: Option<Survey>,
     /// Whether it has left.
     left: bool,
+    /// Who is to notice at once if we fail, and whether that may have changed.
+    watchers: (Vec<NodeId>, bool),
     /// `c` and the leader of the first election, as the elections and the survey know them.
     told: (Option<u32>, Option<NodeId>),
     durable: Durable,
@@ -254,6 +256,7 @@ impl Stack {
             membership: Medley::new(me, membership, seed, durable.membership, contacts),
             survey: None,
             left: false,
+            watchers: (Vec::new(), false),
             told: (None, None),
             durable,
             incarnation: Incarnation::default(),
@@ -344,10 +347,34 @@ impl Stack {
             self.feed_ourselves(now, out);
         }
         let mut news = core::mem::take(&mut self.news);
+        self.watchers.1 |= !news.is_empty();
         for event in news.drain(..) {
             self.tell(now, event, out);
         }
         self.news = news;
+    }
+
+    /// Where we lead, those who would succeed us watch us.
+    fn appoint_watchers(&mut self, now: Time, out: &mut OutboxOf<Self>) {
+        let stale = core::mem::take(&mut self.watchers.1);
+        if !stale || self.membership.config().beat().is_none() {
+            return;
+        }
+        let mut watchers = Vec::new();
+        for (_, election) in &self.elections {
+            if !self.left && election.leadership().leader == Some(self.me.id) {
+                watchers.extend(election.heirs(WATCHERS));
+            }
+        }
+        watchers.sort_unstable();
+        watchers.dedup();
+        if watchers != self.watchers.0 {
+            self.watchers.0.clone_from(&watchers);
+            let feed = Input::Feed(ContactChange::Watchers(watchers));
+            let told = self.membership.handle(now, feed, &mut self.below);
+            debug_assert_eq!(told, Ok(()), "a feed is never refused");
+            self.drain(now, out);
+        }
     }
 
     /// What one election did.
@@ -355,6 +382,7 @@ impl Stack {
         let group = self.elections[at].0;
         let mut seen = Vec::new();
         while let Some(effect) = self.above.pop() {
+            self.watchers.1 = true;
             match effect {
                 Effect::Send { to, message } => out.send(to, Message::Election(group, message)),
                 Effect::Broadcast(message) => out.broadcast(Message::Election(group, message)),
@@ -556,9 +584,11 @@ impl Machine for Stack {
                 let at = self.position(group)?;
                 self.elections[at].1.handle(now, Input::Command(command), &mut self.above)?;
                 self.drain_election(now, at, out);
+                self.watchers.1 = true;
             }
             Input::Leave => {
                 self.left = true;
+                self.watchers.1 = true;
                 for at in 0..self.elections.len() {
                     self.elections[at].1.handle(now, Input::Leave, &mut self.above)?;
                     self.drain_election(now, at, out);
@@ -567,6 +597,7 @@ impl Machine for Stack {
             }
         }
         self.drain(now, out);
+        self.appoint_watchers(now, out);
         Ok(())
     }
 
@@ -606,6 +637,9 @@ impl Stack {
         at.ok_or(Rejected::NoSuchElection { group: group.0 })
     }
 }
+
+/// If one of them fails together with the leader, or has a bad link to it, there is the other.
+const WATCHERS: usize = 2;
 
 /// Of the first election.
 impl Election for Stack {

@@ -2,21 +2,25 @@
 //!
 //! # Formulas
 //!
-//! For `n` members, of which the leader fails, with a period `T`, waits `S` (suspicion) and `E` (election).
+//! For `n` members, of which the leader fails, with waits `A` (ack), `B` (beat), `E` (election), `T` (period) and `S`
+//! (suspicion).
 //!
-//! *First probe.* Each of the others probes one member a period, chosen among `n - 1`, so that the leader is probed
-//! once a period on average and the time to the first probe after its failure is about exponential: longer than
-//! `T ln(1/p)` with probability `p`. That is 0.7 `T` half of the time, 3 `T` in one case of twenty, 6.9 `T` in one of a
-//! thousand.
+//! *Silence.* Two others watch the leader. Its last beat was up to `B` ago when it fails, and they wait for `3B`
+//! from then: the sooner of the two asks after `2B` to `3B`.
 //!
-//! *Verdict.* The probe is answered by nobody within its period: `T`. The suspect has `S`, and where there are more
-//! than 50 members `S ln(n+1) / ln 50`, to contradict.
+//! *Verdict.* The probe is answered by nobody within `3A`. The suspect has `1.5B`, or `2A` if that is longer, to
+//! contradict.
 //!
-//! *Election.* Whoever hears of it waits up to `E`, asks `c + f + 1` others and notifies the best, all within `E` as a rule
-//! and `2E` if one of those asked has failed too.
+//! *Worst.* Both watchers fail with the leader, or it fails before it has told anybody to watch it. Then probes find it:
+//! each of the others probes one member a period, chosen among `n - 1`, so that the time to the first probe after its
+//! failure is about exponential, longer than `3T` in one case of twenty; the probe takes `T`, and the suspect has `S`, and
+//! where there are more than 50 members `S ln(n+1) / ln 50`, to contradict. So it is with any other member that fails.
+//!
+//! *Election.* Those that watch are those that would lead. The better of them asks `c + f + 1` others at once, which takes a
+//! few journeys and is not reckoned here; `2E` more if some of those asked have failed too.
 //!
 //! *Traffic.* In quiet times every member sends one probe and one answer a period, and tells one other who leads
-//! once every `refresh`, per election. A datagram is taken to be of 110 bytes with its IP header.
+//! once every `refresh`, per election; the leader sends two beats every `B`. A datagram is taken to be of 110 bytes with its IP header.
 //!
 //! In an announced election the leader is given up after `listen`, and the next one claims within `suppress`; it
 //! sends one datagram every `announce`.
@@ -25,7 +29,7 @@
 
 use bellwether_proto::Duration;
 
-use super::{Config, Election, Mode, OnIsolation};
+use super::{Config, Election, Mode, OnIsolation, timing::Watched};
 
 /// What settings mean for a number of members.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
@@ -67,7 +71,10 @@ pub fn explain(config: &Config, members: u32) -> Explained {
     let announced = config.elections.len() as f64 - eventual;
     // Announced elections alone need no membership, but the agent keeps one all the same.
     let each = 2.0 * per_second(timing.period) + eventual * per_second(timing.refresh);
-    let datagrams = f64::from(members) * each + announced * per_second(timing.announce);
+    // One node as a rule leads all that it may; whoever sets priorities knows better.
+    let beats = if eventual > 0.0 { 2.0 * per_second(timing.beat) } else { 0.0 };
+    let announcements = announced * per_second(timing.announce);
+    let datagrams = f64::from(members) * each + beats + announcements;
     Explained {
         members,
         idle_kbit_per_s: datagrams * DATAGRAM * 8.0 / 1000.0,
@@ -77,14 +84,17 @@ pub fn explain(config: &Config, members: u32) -> Explained {
 
 fn election(config: &Config, election: &Election, members: u32) -> ExplainedElection {
     let timing = &config.timing;
-    let s = Duration::as_secs_f64;
+    let s = |time: &Duration| time.as_secs_f64();
     let mut words = Vec::new();
     let (typical, rare, worst, messages) = match election.mode {
         Mode::Eventual(eventual) => {
             let growth = libm::log(f64::from(members) + 1.0) / libm::log(50.0);
-            let verdict = s(timing.period) + s(timing.suspicion) * growth.max(1.0);
-            let probed = |one_in: f64| s(timing.period) * libm::log(one_in);
-            let round = s(timing.election);
+            let probed = s(&timing.period) * (libm::log(20.0) + 1.0);
+            let unwatched = probed + s(&timing.suspicion) * growth.max(1.0);
+            let Watched { silence, probe, suspicion } = timing.watched();
+            let [silence, verdict, beat] =
+                [silence, probe + suspicion, timing.beat].map(|time| s(&time));
+            let round = s(&timing.election);
             let asked = u32::from(eventual.c) + u32::from(eventual.f) + 1;
             words.push(
                 "Every connected part of the network elects a leader of its own. Do not let a leader do \
@@ -107,12 +117,7 @@ fn election(config: &Config, election: &Election, members: u32) -> ExplainedElec
                 }
             });
             let messages = 2 * asked.min(members) + 1 + (members - 1);
-            (
-                probed(2.0) + verdict + round,
-                probed(20.0) + verdict + round,
-                probed(1000.0) + verdict + 2.0 * round,
-                messages,
-            )
+            (silence - beat / 2.0 + verdict, silence + verdict, unwatched + 2.0 * round, messages)
         }
         Mode::Announced => {
             words.push(
@@ -120,8 +125,8 @@ fn election(config: &Config, election: &Election, members: u32) -> ExplainedElec
                  one each."
                     .to_owned(),
             );
-            let (listen, suppress) = (s(timing.listen), s(timing.suppress));
-            let half = s(timing.announce) / 2.0;
+            let (listen, suppress) = (s(&timing.listen), s(&timing.suppress));
+            let half = s(&timing.announce) / 2.0;
             (listen - half + suppress / 2.0, listen + suppress, listen + 2.0 * suppress, 1)
         }
     };
@@ -129,7 +134,7 @@ fn election(config: &Config, election: &Election, members: u32) -> ExplainedElec
         0,
         format!(
             "If the leader fails, nobody leads for {} as a rule, {} in one case of twenty, and {} at \
-             worst (one in a thousand).",
+             worst (those that watch it fail too).",
             seconds(typical),
             seconds(rare),
             seconds(worst)
@@ -164,10 +169,10 @@ mod tests {
     #[test]
     fn what_the_profiles_claim_for_sixteen_hosts_is_what_the_formulas_give() {
         for (profile, rare, traffic) in [
-            (Profile::Local, 0.55, 296.0),
-            (Profile::Lan, 1.35, 120.0),
-            (Profile::Wan, 10.75, 20.0),
-            (Profile::Mesh, 13.6, 15.5),
+            (Profile::Local, 0.315, 98.6),
+            (Profile::Lan, 1.14, 30.4),
+            (Profile::Wan, 4.8, 13.7),
+            (Profile::Mesh, 6.0, 12.6),
         ] {
             let mut config = Config::new("a", "b", "c");
             config.timing = profile.timing();

@@ -15,6 +15,8 @@ pub struct Timing {
     pub ack: Duration,
     /// For a suspect to contradict. Raising it gives up the slow less often, and the dead later.
     pub suspicion: Duration,
+    /// Between two signs of life of a leader to those that watch it. Lowering it replaces a failed leader sooner.
+    pub beat: Duration,
     /// For the answers of an election. At least two journeys across the network.
     pub election: Duration,
     /// After the start, before a node that knows no leader asks for one.
@@ -61,26 +63,28 @@ impl Profile {
 
     /// Its values.
     ///
-    /// What they mean for 16 hosts, by the formulas of [`explain`](super::explain) and with one election: `local` fails
-    /// over within 0.55 s in 19 of 20 cases at 296 kbit/s for all of them together, `lan` within 1.35 s at 120, `wan`
-    /// within 10.8 s at 20, `mesh` within 13.6 s at 16. Probing alone cannot have 1.5 s and 28 kbit/s both: 28 kbit/s
-    /// are a period of 1 s, and the first probe of a dead leader then takes 3 s in one case of twenty.
+    /// Leaders are watched, so probing may be slow: without beats, a failover within 1.35 s took a period of 250 ms, at
+    /// 120 kbit/s for 16 hosts together. What they mean now is in a test of [`explain`](super::explain).
     pub fn timing(self) -> Timing {
         let ms = Duration::from_millis;
-        // Guards are below period + suspicion: whoever slept so long that the others may have given it up must not
-        // wake up leading.
-        let (period, ack, suspicion, election, grace, refresh, announce, listen, suppress, guard) =
-            match self {
-                Self::Local => (100, 30, 100, 50, 300, 1_000, 100, 350, 100, 150),
-                Self::Lan => (250, 80, 250, 100, 1_000, 2_000, 300, 1_000, 200, 400),
-                Self::Wan => (1_500, 600, 4_000, 750, 5_000, 10_000, 2_000, 7_000, 2_000, 4_000),
-                Self::Mesh => (2_000, 500, 4_600, 1_000, 6_000, 10_000, 2_000, 9_000, 2_000, 5_000),
-            };
+        let [period, ack, suspicion, beat, election, grace, refresh] = match self {
+            Self::Local => [500, 30, 500, 50, 50, 300, 2_000],
+            Self::Lan => [1_500, 80, 1_500, 200, 100, 1_000, 5_000],
+            Self::Wan => [3_000, 600, 6_000, 600, 750, 5_000, 10_000],
+            Self::Mesh => [3_000, 500, 6_000, 1_000, 1_000, 6_000, 10_000],
+        };
+        let [announce, listen, suppress, guard] = match self {
+            Self::Local => [100, 350, 100, 150],
+            Self::Lan => [300, 1_000, 200, 400],
+            Self::Wan => [2_000, 7_000, 2_000, 3_000],
+            Self::Mesh => [2_000, 9_000, 2_000, 4_000],
+        };
         Timing {
             profile: self,
             period: ms(period),
             ack: ms(ack),
             suspicion: ms(suspicion),
+            beat: ms(beat),
             election: ms(election),
             grace: ms(grace),
             refresh: ms(refresh),
@@ -108,16 +112,17 @@ impl Timing {
     }
 
     /// Every wait and its name.
-    pub fn waits(&self) -> [(&'static str, Duration); 10] {
+    pub fn waits(&self) -> [(&'static str, Duration); 11] {
         let mut copy = *self;
         copy.waits_mut().map(|(name, wait)| (name, *wait))
     }
 
-    fn waits_mut(&mut self) -> [(&'static str, &mut Duration); 10] {
+    fn waits_mut(&mut self) -> [(&'static str, &mut Duration); 11] {
         [
             ("period", &mut self.period),
             ("ack", &mut self.ack),
             ("suspicion", &mut self.suspicion),
+            ("beat", &mut self.beat),
             ("election", &mut self.election),
             ("grace", &mut self.grace),
             ("refresh", &mut self.refresh),
@@ -128,9 +133,22 @@ impl Timing {
         ]
     }
 
+    /// The soonest that others may give up a leader that falls silent.
+    pub fn given_up_after(&self) -> Duration {
+        let Watched { silence, probe, suspicion } = self.watched();
+        silence + probe + suspicion
+    }
+
+    /// How a leader that falls silent is given up.
+    pub(super) fn watched(&self) -> Watched {
+        let silence = self.beat * 3;
+        let suspicion = silence.div(2).max(self.ack * 2);
+        Watched { silence, probe: self.ack * 3, suspicion }
+    }
+
     /// Refuses waits that contradict each other, at whichever of the two was written.
     fn check(&self, section: &mut Section<'_>) -> Result<()> {
-        let longest_sleep = self.period + self.suspicion;
+        let longest_sleep = self.given_up_after();
         let rules = [
             (self.ack < self.period, "ack", self.ack, "shorter than", "period", self.period, ""),
             (
@@ -155,10 +173,28 @@ impl Timing {
                 self.guard < longest_sleep,
                 "guard",
                 self.guard,
-                "shorter than the period and",
-                "suspicion",
-                self.suspicion,
-                " together, or a leader would wake up as one after the others have given it up",
+                "shorter than four times and a half the",
+                "beat",
+                self.beat,
+                " and three times the ack, or a leader would wake up as one after the others have given it up",
+            ),
+            (
+                self.beat < self.period,
+                "beat",
+                self.beat,
+                "shorter than",
+                "period",
+                self.period,
+                ", or probes would be sooner",
+            ),
+            (
+                self.ack <= self.beat,
+                "beat",
+                self.beat,
+                "at least",
+                "ack",
+                self.ack,
+                ", or a late beat would be taken for a missed one",
             ),
             (
                 self.refresh >= self.election,
@@ -193,11 +229,21 @@ impl Timing {
                 (None, None) => continue,
             };
             return Err(blamed.error(problem).with_allowed(
-                "ack < period <= suspicion, 2 announce <= listen, guard < period + suspicion, election <= refresh",
+                "ack <= beat < period <= suspicion, 2 announce <= listen, guard < 4.5 beat + 3 ack, election <= refresh",
             ));
         }
         Ok(())
     }
+}
+
+/// The parts of the time until a silent leader is given up.
+pub(super) struct Watched {
+    /// Until somebody asks.
+    pub(super) silence: Duration,
+    /// For an answer.
+    pub(super) probe: Duration,
+    /// To contradict.
+    pub(super) suspicion: Duration,
 }
 
 #[cfg(test)]
@@ -207,12 +253,12 @@ mod tests {
     #[test]
     fn every_profile_keeps_its_own_rules() {
         for (_, profile) in Profile::ALL {
-            let Timing {
-                period, ack, suspicion, election, refresh, announce, listen, guard, ..
-            } = profile.timing();
-            assert!(ack < period && period <= suspicion, "{profile:?}");
+            let timing = profile.timing();
+            let Timing { period, ack, beat, suspicion, .. } = timing;
+            let Timing { election, refresh, announce, listen, guard, .. } = timing;
+            assert!(ack <= beat && beat < period && period <= suspicion, "{profile:?}");
             assert!(listen >= announce + announce, "{profile:?}");
-            assert!(guard < period + suspicion, "{profile:?}");
+            assert!(guard < timing.given_up_after(), "{profile:?}");
             assert!(refresh >= election, "{profile:?}");
         }
     }

@@ -50,6 +50,12 @@ impl Doubt {
         (0..helpers).fold(lost(way), |all, _| all * lost(way + 2.0))
     }
 
+    /// How likely so many messages over this distance do not arrive, although their sender lives.
+    pub fn missed(&self, distance: f64, messages: u32) -> f64 {
+        let lost = -libm::expm1(-self.rate() * self.round_trip(distance) / 2.0);
+        libm::pow(lost, f64::from(messages))
+    }
+
     /// Losses a link.
     fn rate(&self) -> f64 {
         (PRIOR_LOST + self.lost) / (PRIOR_TRAVELLED + self.travelled)

@@ -216,3 +216,54 @@ fn nothing_is_due_after_a_timeout_and_messages_survive_the_wire() {
     node.handle(end + Duration::from_secs(60), Input::Timeout, &mut out).unwrap();
     assert_eq!(node.deadline(), None, "it has left");
 }
+
+/// Who leads is watched by those that would succeed it, and by nobody once it no longer does.
+#[test]
+fn a_leader_tells_its_heirs_that_it_lives() {
+    let every = Duration::from_millis(200);
+    let membership = medley::Config::new(Strategy::Swim, medley::Form::Hardened);
+    let membership = membership.with_beat(Some(every)).unwrap();
+    let election = churn_tolerant::Config::new(Variant::Base, Form::Hardened)
+        .with_bounds(0, 0)
+        .and_then(|config| config.with_criterion(churn_tolerant::Criterion::Identity, 0))
+        .unwrap();
+    let contact =
+        |id| Contact { id: NodeId::new(id), distance: 1.0, neighbour: true, member: true };
+    let contacts: Vec<Contact> = (1..5).map(contact).collect();
+    let mut node =
+        Stack::new(peer(0), membership, &[(GROUP, election)], Seed::new(1), None, contacts);
+    let mut out = Outbox::new();
+    let mut told = |node: &mut Stack, now, input: InputOf<'_, Stack>| {
+        node.handle(now, input, &mut out).unwrap();
+        let effects = core::iter::from_fn(|| out.pop());
+        let beats = effects.filter_map(|effect| match effect {
+            Effect::Send { to, message: Message::Membership(message) } => {
+                (message.body == Body::Beat { every }).then_some(to.get())
+            }
+            _ => None,
+        });
+        beats.collect::<Vec<_>>()
+    };
+    assert_eq!(told(&mut node, Time::ZERO, Input::Start), []);
+    let elect = Command { group: GROUP, command: churn_tolerant::Command::Elect };
+    told(&mut node, Time::ZERO, Input::Command(elect));
+    let late = Time::ZERO + Duration::from_millis(200);
+    // With c = 0 and f = 0 its own answer suffices.
+    assert_eq!(node.leadership().leader, Some(NodeId::new(0)));
+    assert_eq!(told(&mut node, late, Input::Timeout), [1, 2]);
+    // The first heir says goodbye.
+    let goodbye = Message::Membership(medley::Message {
+        sequence: 0,
+        incarnation: Incarnation::default(),
+        body: Body::Leave,
+        updates: vec![],
+        introductions: vec![],
+    });
+    let from = peer(1);
+    let input = Input::Message { from, via: from.id, message: &goodbye };
+    assert_eq!(told(&mut node, late, input), [2, 3]);
+    let void = Command { group: GROUP, command: churn_tolerant::Command::Void };
+    told(&mut node, late, Input::Command(void));
+    assert_ne!(node.leadership().leader, Some(NodeId::new(0)));
+    assert_eq!(node.watchers.0, []);
+}

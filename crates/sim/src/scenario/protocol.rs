@@ -412,6 +412,13 @@ fn medley(section: &mut Section<'_>) -> Result<Protocol> {
         };
         config = config.with_sync(periods).map_err(|error| refused(section, error))?;
     }
+    if let Some(field) = section.take("beat") {
+        config = config.with_beat(Some(field.span()?)).map_err(|error| {
+            field
+                .error(format!("cannot work: {error}"))
+                .with_allowed("a time shorter than the period")
+        })?;
+    }
     if let Some(field) = section.take("bag_cap") {
         let cap = match field.text() {
             Ok("none") => None,

@@ -353,6 +353,11 @@ impl ChurnTolerant {
         self.view.len()
     }
 
+    /// Those that would lead if we failed, the best first; if fewer may, others of lowest key after them.
+    pub fn heirs(&self, most: usize) -> impl Iterator<Item = NodeId> + '_ {
+        self.view.others_ranked(self.config.criterion()).into_iter().take(most)
+    }
+
     /// Whether we are asking around.
     pub const fn initiates(&self) -> bool {
         self.round.is_some()

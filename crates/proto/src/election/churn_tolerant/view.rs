@@ -169,6 +169,15 @@ impl View {
         self.members.iter().map(|member| member.peer.id).filter(|&id| id != self.me)
     }
 
+    /// Everybody else, those that may lead first, the best of them in front.
+    pub(super) fn others_ranked(&self, criterion: Criterion) -> Vec<NodeId> {
+        let others = self.members.iter().filter(|member| member.peer.id != self.me);
+        let mut ranked: Vec<_> =
+            others.map(|member| (member.observer, criterion.key(&member.candidate()))).collect();
+        ranked.sort_unstable();
+        ranked.into_iter().map(|(_, key)| key.id).collect()
+    }
+
     pub(super) fn fallen(&self) -> &[Life] {
         &self.fallen
     }

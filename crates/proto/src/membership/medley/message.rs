@@ -5,6 +5,7 @@ use alloc::vec::Vec;
 use super::addresses::{Introduction, MIN_INTRODUCTION};
 use crate::{
     id::{Boot, Incarnation, NodeId, Peer},
+    time::Duration,
     wire::{DecodeError, HEADER_LEN, MAX_DATAGRAM, Reader, Sink, Wire},
 };
 
@@ -74,6 +75,11 @@ pub enum Body {
     ReportAlive,
     /// I am pinged too rarely. To whoever is in range.
     Unlucky,
+    /// I live, and will say so again.
+    Beat {
+        /// How soon.
+        every: Duration,
+    },
 }
 
 /// One piece of news about one life of a node.
@@ -122,7 +128,7 @@ pub(super) const MAX_BODY: usize = MAX_DATAGRAM - HEADER_LEN - 64;
 /// incarnation of an indirect ack, counts.
 const MAX_HEAD: usize = 1 + 10 + 5 + 8 + 10 + 5 + 2 + 2;
 /// Bodies, those with and without an optional identity counted apart.
-const KINDS: u8 = 17;
+const KINDS: u8 = 18;
 /// The largest encoding of an [`Update`]: subject, status, boot, incarnation, accuser.
 const MAX_UPDATE: usize = 8 + 1 + 10 + 5 + 8;
 /// The smallest.
@@ -181,6 +187,7 @@ impl Wire for Message {
             Body::Leave => (14, None),
             Body::ReportAlive => (15, None),
             Body::Unlucky => (16, None),
+            Body::Beat { .. } => (17, None),
         };
         let introduces = !self.introductions.is_empty();
         sink.u8(kind + if introduces { KINDS } else { 0 });
@@ -192,6 +199,9 @@ impl Wire for Message {
         if let Body::IndirectAck { target, incarnation } = self.body {
             sink.varint(target.boot.get());
             sink.varint(u64::from(incarnation.get()));
+        }
+        if let Body::Beat { every } = self.body {
+            sink.varint(every.as_micros());
         }
         sink.varint(self.updates.len() as u64);
         self.updates.iter().for_each(|update| update.encode(sink));
@@ -228,7 +238,8 @@ impl Wire for Message {
             }
             14 => Body::Leave,
             15 => Body::ReportAlive,
-            _ => Body::Unlucky,
+            16 => Body::Unlucky,
+            _ => Body::Beat { every: Duration::from_micros(reader.varint("interval")?) },
         };
         let count = reader.count("updates", MIN_UPDATE)?;
         let mut updates = Vec::with_capacity(count);

@@ -19,6 +19,9 @@
 //! Running  --rumour of our death----> Running  ReportAlive in the next incarnation; cautious: also to the
 //!                                              accuser
 //! Running  --Suspicion fires--------> Running  the suspect is removed: Failed
+//! Running  --Beat fires-------------> Running  Beat to those who watch us
+//! Running  --Beat-------------------> Running  arm Silence
+//! Running  --Silence fires----------> Running  Ping out of turn to whoever we watch and do not hear
 //! Running  --Tomb fires-------------> Running  the oldest tombstone is forgotten, unless of a contact
 //! Running  --Join-------------------> Running  JoinAck with a page of the list
 //! Running  --JoinAck----------------> Running  Join for the next page; at the end disarm Join, or, if
@@ -57,6 +60,8 @@
 //!
 //! Departure: hardened, suspicion lasts longer in groups above 49, by the logarithm of their size, as the
 //! chapter's own timeout would (2 T ln 50); denials need that time to spread.
+//!
+//! Departure: a member on whom much depends may be *watched* (`watch.rs`).
 //!
 //! Departure: an incarnation has 32 bits, so M-28's limit on jumps is 2^16 within a life.
 //!
@@ -103,6 +108,7 @@ use self::{
     reach::Relays,
     table::{FIRST, Table},
     targets::Targets,
+    watch::Watch,
 };
 pub use self::{
     addresses::{Addresses, Details, DetailsTooLong, Introduction, MAX_DETAILS, MOST_ADDRESSES},
@@ -139,6 +145,7 @@ mod table;
 mod targets;
 #[cfg(test)]
 mod tests;
+mod watch;
 
 /// An entry of the address book a node starts with.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -176,6 +183,9 @@ pub enum ContactChange {
         /// Who.
         id: NodeId,
     },
+    /// These are to notice at once if we fail: they are told often that we live. Without effect unless the
+    /// configuration says [how often](Config::with_beat).
+    Watchers(Vec<NodeId>),
     /// This is what we ourselves have to say from now on.
     Ours {
         /// Where we can be reached.
@@ -258,6 +268,10 @@ pub enum Timer {
     Bye,
     /// When to ping the next target.
     Period,
+    /// When to tell those who watch us that we live.
+    Beat,
+    /// When somebody we watch has been silent for too long.
+    Silence,
 }
 
 impl TimerKind for Timer {
@@ -269,6 +283,8 @@ impl TimerKind for Timer {
         Self::Join,
         Self::Bye,
         Self::Period,
+        Self::Beat,
+        Self::Silence,
     ];
 
     fn index(self) -> usize {
@@ -292,7 +308,7 @@ pub struct Medley {
     me: Peer,
     config: Config,
     rng: Rng,
-    timers: Timers<Timer, 7>,
+    timers: Timers<Timer, 9>,
     role: Role,
     incarnation: Incarnation,
     /// Of the last probe.
@@ -312,6 +328,7 @@ pub struct Medley {
     doubted: Option<Doubted>,
     relays: Relays,
     directory: Directory,
+    watch: Watch,
     /// How many accusations of our own may be open at once.
     credit: u8,
     /// When suspicions were halved last.
@@ -355,6 +372,7 @@ impl Medley {
             doubted: None,
             relays: Relays::default(),
             directory: Directory::default(),
+            watch: Watch::default(),
             credit: CREDIT,
             faded: Time::ZERO,
         }
@@ -553,6 +571,7 @@ impl Medley {
             }
             Body::SyncAck { next } => self.on_sync_ack(next),
             Body::Unlucky => self.on_unlucky(now, from),
+            Body::Beat { every } => self.on_beat(now, from.id, every),
             // All there is to them has been learnt from the sender's incarnation.
             Body::Leave | Body::ReportAlive => {}
         }
@@ -565,6 +584,7 @@ impl Medley {
             ContactChange::Near { id, distance, neighbour } => (id, distance, neighbour),
             ContactChange::Gone { id } => (id, f32::NAN, false),
             ContactChange::Found { id } => return self.on_found(now, id, out),
+            ContactChange::Watchers(watchers) => return self.set_watchers(now, watchers, out),
             ContactChange::Ours { addresses, details } => {
                 if self.directory.set_own(addresses, details) && self.role == Role::Running {
                     self.report_alive(now, self.incarnation.next(), out);
@@ -594,6 +614,8 @@ impl Medley {
             Timer::Join => self.on_join_timer(now, out),
             Timer::Bye => self.become_idle(),
             Timer::Period => self.on_period(now, out),
+            Timer::Beat => self.on_beat_timer(now, out),
+            Timer::Silence => self.on_silence(now, out),
         }
     }
 

@@ -107,6 +107,7 @@ impl Medley {
                 }
                 self.targets.left(&self.table, &self.config, at);
                 self.relays.gone(id);
+                self.unwatch(id);
                 if let Status::Failed { by } = update.status {
                     accusers.add(by);
                     out.emit(MembershipEvent::Failed { id, accusers });
@@ -195,10 +196,23 @@ impl Medley {
 
     fn open(&mut self, id: NodeId, since: Time, accusers: Accusers) {
         let confirmations = accusers.iter().count().saturating_sub(1);
-        let until = since + self.config.suspicion_of(confirmations, self.table.listed() + 1);
+        let time = self
+            .urgent_suspicion(id)
+            .unwrap_or_else(|| self.config.suspicion_of(confirmations, self.table.listed() + 1));
+        let until = since + time;
         let place = self.cases.partition_point(|case| case.until <= until);
         self.cases.insert(place, Case { id, since, until, accusers });
         self.arm_suspicion();
+    }
+
+    /// Somebody else accuses one that we watch and found silent as well: it has no longer than if it had been us.
+    pub(super) fn hasten(&mut self, now: Time, id: NodeId) {
+        let Some(time) = self.urgent_suspicion(id) else { return };
+        let case = self.cases.iter().find(|case| case.id == id && case.until > now + time);
+        if let Some(&Case { accusers, .. }) = case {
+            self.close(id);
+            self.open(id, now, accusers);
+        }
     }
 
     /// The suspicion against `id`, if any, is settled; by whom it was accused.
@@ -314,7 +328,9 @@ impl Medley {
 
     fn carries(&self, body: Body) -> bool {
         match body {
-            Body::Ack { .. } | Body::IndirectAck { .. } | Body::ReportAlive => true,
+            Body::Ack { .. } | Body::IndirectAck { .. } | Body::ReportAlive | Body::Beat { .. } => {
+                true
+            }
             Body::Ping { .. } | Body::PingReq { .. } | Body::Unlucky => {
                 self.config.carriers == Carriers::PushPull
             }

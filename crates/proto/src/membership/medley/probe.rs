@@ -18,6 +18,8 @@ pub(super) struct Probe {
     target: NodeId,
     /// How many were asked to ping it as well.
     helpers: u32,
+    /// Whether it is out of turn, and to end sooner.
+    pub(super) urgent: bool,
 }
 
 /// A target that is silent, in a network where that alone does not prove much.
@@ -47,6 +49,9 @@ impl Medley {
                 self.join(now, out);
             }
         }
+        if self.probe.is_some_and(|probe| probe.urgent) {
+            return;
+        }
         let doubted = self.doubted.and_then(|doubted| self.table.position(doubted.target));
         let again = doubted.filter(|&at| self.table.state(at) == Some(State::Alive));
         if again.is_none() {
@@ -54,6 +59,15 @@ impl Medley {
         }
         if let Some(at) = again.or_else(|| self.select(now)) {
             self.probe(now, self.table.id(at), out);
+        }
+    }
+
+    /// Out of turn, instead of the probe that is under way, and over as soon as helpers could have answered.
+    pub(super) fn probe_urgently(&mut self, now: Time, target: NodeId, out: &mut OutboxOf<Self>) {
+        self.probe(now, target, out);
+        self.timers.set(Timer::ProbeEnd, now + self.config.ack * (3 * self.health.factor()));
+        if let Some(probe) = &mut self.probe {
+            probe.urgent = true;
         }
     }
 
@@ -69,7 +83,7 @@ impl Medley {
             self.send(now, relay, self.sequence, Body::PingReq { target }, out);
             helpers = 1;
         }
-        self.probe = Some(Probe { sequence: self.sequence, target, helpers });
+        self.probe = Some(Probe { sequence: self.sequence, target, helpers, urgent: false });
     }
 
     fn next_period(&mut self, now: Time) -> Time {
@@ -125,12 +139,14 @@ impl Medley {
         for (slot, id) in suspects[1..].iter_mut().zip(self.suspects_until(soon)) {
             *slot = (ours != Some(id)).then_some(id);
         }
-        for id in suspects.into_iter().flatten() {
-            self.sequence += 1;
-            self.send(now, id, self.sequence, Body::Ping { on_behalf: None }, out);
-            if let Some(relay) = self.relays.guess(id) {
-                self.send(now, relay, self.sequence, Body::PingReq { target: id }, out);
-            }
+        suspects.into_iter().flatten().for_each(|id| self.ask_again(now, id, out));
+    }
+
+    fn ask_again(&mut self, now: Time, suspect: NodeId, out: &mut OutboxOf<Self>) {
+        self.sequence += 1;
+        self.send(now, suspect, self.sequence, Body::Ping { on_behalf: None }, out);
+        if let Some(relay) = self.relays.guess(suspect) {
+            self.send(now, relay, self.sequence, Body::PingReq { target: suspect }, out);
         }
     }
 
@@ -150,7 +166,7 @@ impl Medley {
 
     /// R5. Cautious, whoever has reached it or anybody else lately is among the helpers.
     pub(super) fn on_no_ack(&mut self, now: Time, out: &mut OutboxOf<Self>) {
-        let Some(Probe { sequence, target, helpers: asked }) = self.probe else { return };
+        let Some(Probe { sequence, target, .. }) = self.probe else { return };
         let except = self.table.position(target);
         let mut helpers = [0; MAX_HELPERS];
         let mut count = 0;
@@ -168,12 +184,14 @@ impl Medley {
         for &at in &helpers[..count] {
             self.send(now, self.table.id(at), sequence, Body::PingReq { target }, out);
         }
-        self.probe = Some(Probe { sequence, target, helpers: asked + count as u32 });
+        if let Some(probe) = &mut self.probe {
+            probe.helpers += count as u32;
+        }
     }
 
     /// R6.
     pub(super) fn on_probe_end(&mut self, now: Time, out: &mut OutboxOf<Self>) {
-        let Some(Probe { target, helpers, .. }) = self.probe.take() else { return };
+        let Some(Probe { target, helpers, urgent, .. }) = self.probe.take() else { return };
         if self.config.local_health {
             self.health.worsen();
         }
@@ -186,6 +204,17 @@ impl Medley {
             let (subject, (_, incarnation)) = (self.table.peer(at), self.table.life(at));
             let status = Status::Suspect { by: self.me.id };
             self.learn(now, &Update { subject, incarnation, status }, out);
+        }
+        if !urgent {
+            return;
+        }
+        // There is no time for the next period to ask again.
+        if accuses {
+            self.ask_again(now, target, out);
+        } else if state == Some(State::Suspect) {
+            self.hasten(now, target);
+        } else if self.doubted.is_some() {
+            self.probe_urgently(now, target, out);
         }
     }
 
@@ -206,6 +235,11 @@ impl Medley {
             self.doubted = Some(Doubted { target, silence, pings: failed + 1 });
         }
         convinced
+    }
+
+    /// This target is silent, and a live one would be only so likely.
+    pub(super) fn doubt_again(&mut self, target: NodeId, silence: f64) {
+        self.doubted = Some(Doubted { target, silence, pings: 0 });
     }
 
     /// How often the node at `at` is probed again at most before its silence suffices, where nothing is lost:
@@ -325,6 +359,7 @@ impl Medley {
         self.health.improve();
         self.timers.clear(Timer::Ack);
         self.timers.clear(Timer::ProbeEnd);
+        self.unwatch(target);
         if !self.config.caution {
             return;
         }

@@ -8,6 +8,7 @@ mod caution;
 mod contract;
 mod network;
 mod rules;
+mod watch;
 
 type Effects = Vec<Effect<Message, Durable, MembershipEvent>>;
 

@@ -45,6 +45,7 @@ fn any_message() -> impl Strategy<Value = Message> {
         Just(Body::Leave),
         Just(Body::ReportAlive),
         Just(Body::Unlucky),
+        (0..5_000_u64).prop_map(|ms| Body::Beat { every: Duration::from_millis(ms) }),
     ];
     let sequence = prop_oneof![6 => 0..6_u64, 1 => any::<u64>()];
     let updates = prop::collection::vec(any_update(), 0..5);
