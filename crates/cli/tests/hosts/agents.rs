@@ -15,11 +15,10 @@ use std::{
     time::{Duration, Instant},
 };
 
+use bellwether_hosts::{Door, Net};
 use bellwether_proto::Epoch;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
-
-use crate::net::{Door, Net};
 
 /// One cluster.
 pub(crate) struct Agents<'n> {
@@ -347,15 +346,6 @@ pub(crate) fn until<T>(within: Duration, what: &str, mut look: impl FnMut() -> O
         }
         assert!(begun.elapsed() < within, "after {within:?} still not: {what}");
         thread::sleep(Duration::from_millis(100));
-    }
-}
-
-/// Settings of whoever runs the tests are none of the tests' business.
-pub(crate) fn without_settings(command: &mut Command) {
-    for (name, _) in std::env::vars_os() {
-        if name.to_string_lossy().starts_with("BELLWETHER_") {
-            command.env_remove(name);
-        }
     }
 }
 

@@ -17,7 +17,6 @@
 
 mod agents;
 mod measured;
-mod net;
 
 use std::{
     io::{BufRead as _, BufReader, Write as _},
@@ -27,8 +26,8 @@ use std::{
 };
 
 use agents::{Agents, Answer, until};
+use bellwether_hosts::Net;
 use measured::{Cost, Spread};
-use net::Net;
 use rustix::process::Signal;
 
 /// Hosts; or none, and a word about it that no test runner swallows.

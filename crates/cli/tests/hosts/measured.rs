@@ -1,8 +1,10 @@
 //! What agents cost, and how times are spread.
 
-use std::{fs, thread, time::Duration};
+use std::{thread, time::Duration};
 
-use crate::{agents::Agents, net::Net};
+use bellwether_hosts::{Memory, Net, memory, run_time};
+
+use crate::agents::Agents;
 
 /// What a cluster takes while nothing happens.
 #[derive(Clone, Copy, Debug)]
@@ -23,39 +25,27 @@ impl Cost {
     /// During so long.
     pub(crate) fn of(net: &Net, agents: &Agents<'_>, span: Duration) -> Self {
         let count = agents.all().len() as f64;
-        let run = || agents.all().map(|at| run_time(agents, at)).sum::<f64>();
+        let pid = |at| agents.pid(at).as_raw_nonzero().get().unsigned_abs();
+        let run_time = |at| run_time(pid(at)).expect("it runs").as_secs_f64();
+        let run = || agents.all().map(run_time).sum::<f64>();
         let (before, run_before) = (net.traffic(), run());
         thread::sleep(span);
         let (after, run_after) = (net.traffic(), run());
-        let memory = |field: &str| agents.all().map(|at| mebibytes(agents, at, field)).sum::<f64>();
+        let held: Vec<Memory> = agents.all().map(|at| memory(pid(at)).expect("it runs")).collect();
+        let mean = |of: fn(&Memory) -> u64| mebibytes(held.iter().map(of).sum()) / count;
         let span = span.as_secs_f64();
         Self {
             kbits: (after.bytes - before.bytes) as f64 * 8.0 / 1_000.0 / span,
             packets: (after.packets - before.packets) as f64 / span,
             cpu: 100.0 * (run_after - run_before) / span / count,
-            pss: memory("Pss:") / count,
-            rss: memory("Rss:") / count,
+            pss: mean(|memory| memory.pss),
+            rss: mean(|memory| memory.rss),
         }
     }
 }
 
-/// Seconds on a core so far, all threads.
-fn run_time(agents: &Agents<'_>, at: usize) -> f64 {
-    let tasks = fs::read_dir(format!("/proc/{}/task", agents.pid(at))).expect("it runs");
-    let nanos = |task: std::io::Result<fs::DirEntry>| {
-        // A thread may end while we look.
-        let text = fs::read_to_string(task.ok()?.path().join("schedstat")).ok()?;
-        text.split(' ').next()?.parse::<f64>().ok()
-    };
-    tasks.filter_map(nanos).sum::<f64>() / 1e9
-}
-
-fn mebibytes(agents: &Agents<'_>, at: usize, field: &str) -> f64 {
-    let maps = fs::read_to_string(format!("/proc/{}/smaps_rollup", agents.pid(at)));
-    let maps = maps.expect("it runs");
-    let line = maps.lines().find_map(|line| line.strip_prefix(field)).expect("a field");
-    let kibibytes = line.trim().trim_end_matches(" kB").parse::<f64>().expect("a number");
-    kibibytes / 1_024.0
+fn mebibytes(bytes: u64) -> f64 {
+    bytes as f64 / f64::from(1 << 20)
 }
 
 /// Times, in seconds.

@@ -1,7 +1,7 @@
 //! Hosts made of network namespaces, cabled to one bridge, and what can go wrong between them.
 //!
 //! The namespaces have no names. Each is held by a process that the kernel kills together with the thread that started
-//! it, and ends with the last process in it: nothing is left behind, whatever happens to the test.
+//! it, and ends with the last process in it: nothing is left behind, whatever happens to whoever made them.
 
 use std::{
     fs::File,
@@ -15,10 +15,10 @@ use std::{
 
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
-use crate::agents::without_settings;
+use crate::Error;
 
 /// Hosts, numbered from 0, and the switch between them.
-pub(crate) struct Net {
+pub struct Net {
     switch: Namespace,
     hosts: Vec<Namespace>,
     /// Times are measured here: one network at a time.
@@ -26,15 +26,17 @@ pub(crate) struct Net {
 }
 
 /// A network namespace, as long as this lives.
-pub(crate) struct Namespace {
+pub struct Namespace {
     holder: Child,
 }
 
 /// What went over the cables, each packet counted once, with its Ethernet header.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Traffic {
-    pub(crate) bytes: u64,
-    pub(crate) packets: u64,
+pub struct Traffic {
+    /// Ethernet headers included.
+    pub bytes: u64,
+    /// Frames.
+    pub packets: u64,
 }
 
 static ALONE: Mutex<()> = Mutex::new(());
@@ -54,70 +56,87 @@ const RULES: &str = "
     }";
 
 impl Net {
-    /// That many hosts, every one of which reaches every other; or why that is not permitted here.
-    pub(crate) fn of(count: usize) -> Result<Self, String> {
+    /// That many hosts, every one of which reaches every other. Waits for whoever else in this process has hosts.
+    ///
+    /// # Errors
+    ///
+    /// What is missing, or not permitted here.
+    ///
+    /// # Panics
+    ///
+    /// With more than 254 hosts.
+    pub fn of(count: usize) -> Result<Self, Error> {
         let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
         let switch = Namespace::new()?;
         let bridge = "link add name bridge type bridge forward_delay 0 mcast_snooping 0\n\
                       link set dev bridge addrgenmode none\nlink set dev bridge up\n";
         switch.tell("ip", &["-batch", "-"], bridge)?;
         switch.tell("nft", &["-f", "-"], RULES)?;
-        let hosts = (0..count).map(|at| Self::cable(&switch, at)).collect();
+        let hosts = (0..count).map(|at| Self::cable(&switch, at)).collect::<Result<_, _>>()?;
         Ok(Self { switch, hosts, _alone: alone })
     }
 
-    fn cable(switch: &Namespace, at: usize) -> Namespace {
-        let host = Namespace::new().expect("one more namespace");
+    fn cable(switch: &Namespace, at: usize) -> Result<Namespace, Error> {
+        let host = Namespace::new()?;
         let (port, pid) = (port(at), host.pid());
         let plugged = format!(
             "link add name {port} type veth peer name eth0 netns {pid}\n\
              link set dev {port} addrgenmode none\nlink set dev {port} master bridge up\n"
         );
-        switch.tell("ip", &["-batch", "-"], &plugged).expect("a cable");
+        switch.tell("ip", &["-batch", "-"], &plugged)?;
         let address = Self::address(at);
         let configured = format!(
             "link set dev lo up\nlink set dev eth0 addrgenmode none\nlink set dev eth0 up\n\
              address add {address}/16 dev eth0\n"
         );
-        host.tell("ip", &["-batch", "-"], &configured).expect("an address");
-        host
+        host.tell("ip", &["-batch", "-"], &configured)?;
+        Ok(host)
     }
 
-    pub(crate) fn address(at: usize) -> Ipv4Addr {
+    /// Where the others reach that host.
+    ///
+    /// # Panics
+    ///
+    /// With more than 254 hosts.
+    #[must_use]
+    pub fn address(at: usize) -> Ipv4Addr {
         Ipv4Addr::new(10, 77, 0, u8::try_from(at + 1).expect("at most 254 hosts"))
     }
 
-    pub(crate) fn host(&self, at: usize) -> &Namespace {
+    /// To start something there, or to look around.
+    #[must_use]
+    pub fn host(&self, at: usize) -> &Namespace {
         &self.hosts[at]
     }
 
     /// Pulls the host's cable.
-    pub(crate) fn unplug(&self, at: usize) {
+    pub fn unplug(&self, at: usize) {
         self.ip(&["link", "set", "dev", &port(at), "down"]);
     }
 
-    pub(crate) fn plug(&self, at: usize) {
+    /// Puts it back in.
+    pub fn plug(&self, at: usize) {
         self.ip(&["link", "set", "dev", &port(at), "up"]);
     }
 
     /// Nothing gets from the first of each pair to the second any more.
-    pub(crate) fn cut(&self, ways: impl IntoIterator<Item = (usize, usize)>) {
+    pub fn cut(&self, ways: impl IntoIterator<Item = (usize, usize)>) {
         self.add("cut", ways);
     }
 
     /// Nothing gets from one side to the other, both ways.
-    pub(crate) fn partition(&self, one: &[usize], other: &[usize]) {
+    pub fn partition(&self, one: &[usize], other: &[usize]) {
         let across = || one.iter().flat_map(|&a| other.iter().map(move |&b| (a, b)));
         self.cut(across().chain(across().map(|(a, b)| (b, a))));
     }
 
     /// Takes back every cut.
-    pub(crate) fn mend(&self) {
+    pub fn mend(&self) {
         self.nft("flush set bridge hosts cut");
     }
 
     /// From now on only these pairs of neighbours hear each other.
-    pub(crate) fn lay_out(&self, are_neighbours: impl Fn(usize, usize) -> bool) {
+    pub fn lay_out(&self, are_neighbours: impl Fn(usize, usize) -> bool) {
         self.nft("flush set bridge hosts apart");
         let all = 0..self.hosts.len();
         let pairs = all.clone().flat_map(|a| all.clone().map(move |b| (a, b)));
@@ -125,7 +144,7 @@ impl Net {
     }
 
     /// Every packet is lost with this probability, in thousandths.
-    pub(crate) fn lose(&self, thousandths: u32) {
+    pub fn lose(&self, thousandths: u32) {
         let drop = match thousandths {
             0 => String::new(),
             some => format!("add rule bridge hosts loss numgen random mod 1000 < {some} drop"),
@@ -134,7 +153,12 @@ impl Net {
     }
 
     /// Since the cables were laid.
-    pub(crate) fn traffic(&self) -> Traffic {
+    ///
+    /// # Panics
+    ///
+    /// If the kernel has no counters.
+    #[must_use]
+    pub fn traffic(&self) -> Traffic {
         let table = self.switch.enter(|| std::fs::read_to_string("/proc/thread-self/net/dev"));
         let mut all = Traffic::default();
         for line in table.expect("the kernel's counters").lines() {
@@ -166,13 +190,13 @@ impl Net {
 }
 
 impl Namespace {
-    fn new() -> Result<Self, String> {
+    fn new() -> Result<Self, Error> {
         let mut holder = dying_with_us("unshare")
             .args(["--net", "--", "sh", "-c", "echo made; exec sleep infinity"])
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()
-            .map_err(|error| format!("setpriv: {error}"))?;
+            .map_err(|error| missing("setpriv", &error))?;
         let mut line = String::new();
         let stdout = holder.stdout.take().expect("it is piped");
         let made = BufReader::new(stdout).read_line(&mut line).is_ok_and(|length| length > 0);
@@ -182,22 +206,29 @@ impl Namespace {
         let mut why = String::new();
         let _ = holder.stderr.take().expect("it is piped").read_to_string(&mut why);
         let _ = holder.wait();
-        Err(why.trim().to_owned())
+        Err(refused("unshare", &why))
     }
 
-    pub(crate) fn pid(&self) -> u32 {
+    /// Of the process that holds it.
+    #[must_use]
+    pub fn pid(&self) -> u32 {
         self.holder.id()
     }
 
-    /// A program to be started in here, that dies with the calling thread.
-    pub(crate) fn command(&self, program: &str) -> Command {
+    /// A program to be started in here, that dies with the thread that starts it.
+    #[must_use]
+    pub fn command(&self, program: &str) -> Command {
         let mut command = dying_with_us("nsenter");
         command.args(["--target", &self.pid().to_string(), "--net", "--", program]);
         command
     }
 
     /// Does it in here, in a thread of its own.
-    pub(crate) fn enter<T: Send>(&self, act: impl FnOnce() -> T + Send) -> T {
+    ///
+    /// # Panics
+    ///
+    /// If what is done does.
+    pub fn enter<T: Send>(&self, act: impl FnOnce() -> T + Send) -> T {
         let door = self.door();
         let inside = move || {
             door.enter();
@@ -206,20 +237,26 @@ impl Namespace {
         thread::scope(|scope| scope.spawn(inside).join()).expect("a thread that did not panic")
     }
 
-    pub(crate) fn door(&self) -> Door {
+    /// For a thread that is to do more than one thing in here.
+    ///
+    /// # Panics
+    ///
+    /// If somebody killed the holder.
+    #[must_use]
+    pub fn door(&self) -> Door {
         Door(File::open(format!("/proc/{}/ns/net", self.pid())).expect("a namespace"))
     }
 
     /// Runs a program in here and hands it this text.
-    fn tell(&self, program: &str, args: &[&str], text: &str) -> Result<(), String> {
+    fn tell(&self, program: &str, args: &[&str], text: &str) -> Result<(), Error> {
         let mut command = self.command(program);
         command.args(args).stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
-        let mut child = command.spawn().map_err(|error| format!("setpriv: {error}"))?;
+        let mut child = command.spawn().map_err(|error| missing("setpriv", &error))?;
         // Whoever does not listen has said why on the other stream.
         let _ = child.stdin.take().expect("it is piped").write_all(text.as_bytes());
-        let output = child.wait_with_output().map_err(|error| error.to_string())?;
+        let output = child.wait_with_output().map_err(|error| missing(program, &error))?;
         let why = String::from_utf8_lossy(&output.stderr);
-        if output.status.success() { Ok(()) } else { Err(format!("{program}: {}", why.trim())) }
+        if output.status.success() { Ok(()) } else { Err(refused(program, &why)) }
     }
 }
 
@@ -231,20 +268,48 @@ impl Drop for Namespace {
 }
 
 /// Lets a thread into a namespace, for good.
-pub(crate) struct Door(File);
+pub struct Door(File);
 
 impl Door {
-    pub(crate) fn enter(&self) {
+    /// Takes the calling thread in.
+    ///
+    /// # Panics
+    ///
+    /// If whoever made the namespace may not enter it.
+    pub fn enter(&self) {
         move_into_link_name_space(self.0.as_fd(), Some(LinkNameSpaceType::Network))
             .expect("whoever made a namespace may enter it");
     }
 }
 
+/// Settings of whoever runs this are none of its business.
 fn dying_with_us(program: &str) -> Command {
     let mut command = Command::new("setpriv");
-    without_settings(&mut command);
+    for (name, _) in std::env::vars_os() {
+        if name.to_string_lossy().starts_with("BELLWETHER_") {
+            command.env_remove(name);
+        }
+    }
     command.args(["--pdeathsig", "KILL", "--", program]);
     command
+}
+
+fn missing(program: &str, why: &std::io::Error) -> Error {
+    let package = match program {
+        "ip" => "iproute2",
+        "nft" => "nftables",
+        _ => "util-linux",
+    };
+    Error::Missing { program: program.to_owned(), package, why: why.to_string() }
+}
+
+/// `nsenter` and `setpriv` start other programs, and it is they who say what is not there.
+fn refused(program: &str, why: &str) -> Error {
+    let why = why.trim();
+    if why.contains("No such file or directory") && why.contains(program) {
+        return missing(program, &std::io::ErrorKind::NotFound.into());
+    }
+    Error::Refused { program: program.to_owned(), why: why.to_owned() }
 }
 
 fn port(at: usize) -> String {
