@@ -5,7 +5,10 @@ use std::{collections::BTreeSet, io, net::SocketAddr};
 use bellwether_proto::{
     Seed,
     churn::estimate,
-    election::churn_tolerant::{self, Criterion, Form, Multicast},
+    election::{
+        announce,
+        churn_tolerant::{self, Criterion, Form, Multicast},
+    },
     membership::medley::{self, Strategy},
     stack::Standing,
 };
@@ -14,8 +17,8 @@ use tokio::{net::TcpListener, task::JoinHandle};
 use crate::{
     api::{self, Api, Token},
     clock,
-    config::{Config, Election, Mode, OnIsolation, Profile},
-    core::{Core, Seat, Settings},
+    config::{Config, Election, HIGHEST, Mode, OnIsolation, Profile},
+    core::{Core, Protocol, Seat, Settings},
     handle::{Handle, Request, Stopped},
     hooks::{HookView, Hooks},
     key::{KeyError, KeyRing},
@@ -100,7 +103,10 @@ impl Agent {
         let store = Store::open(config.data_dir.as_deref())?;
         let token = Token::of(config).map_err(StartError::Token)?;
         let sealer = Sealer::new(ring, &config.cluster, store.me());
-        let transport = Transport::bind(config.bind, sealer).await?;
+        let mut transport = Transport::bind(config.bind, sealer).await?;
+        if config.is_announced() {
+            transport.join_group(config.multicast)?;
+        }
         let address = node::own_address(transport.local(), &seeds);
         let settings = settings(config, address)?;
         let now = clock::now();
@@ -236,22 +242,24 @@ fn settings(config: &Config, address: SocketAddr) -> Result<Settings, StartError
         .with_local_health(true);
     let mut elections = Vec::new();
     for election in &config.elections {
-        let config = machine(config, election).map_err(StartError::Setting)?;
+        let protocol = protocol(config, election).map_err(|error| {
+            StartError::Setting(format!("election {:?}: {error}", election.name))
+        })?;
         let standing =
             Standing { observer: election.role == Role::Observer, attribute: election.priority };
         let on_isolation = match election.mode {
             Mode::Eventual(eventual) => eventual.on_isolation,
-            Mode::Announced => OnIsolation::default(),
+            Mode::Announced(_) => OnIsolation::default(),
         };
         let name = election.name.clone();
-        elections.push(Seat { name, config, standing, on_isolation, dirty: false });
+        elections.push(Seat { name, protocol, standing, on_isolation, dirty: false });
     }
     let about = About { name: config.name.clone(), tags: config.tags.clone() };
     let advertise =
         if config.advertise.is_empty() { vec![address] } else { config.advertise.clone() };
     let c = config.elections.iter().filter_map(|election| match election.mode {
         Mode::Eventual(eventual) => Some(u32::from(eventual.c)),
-        Mode::Announced => None,
+        Mode::Announced(_) => None,
     });
     let survey = estimate::Config::of(10).map_err(|error| refused(&error))?;
     let settings = Settings {
@@ -270,21 +278,36 @@ fn settings(config: &Config, address: SocketAddr) -> Result<Settings, StartError
     Ok(settings)
 }
 
-fn machine(config: &Config, election: &Election) -> Result<churn_tolerant::Config, String> {
-    let Mode::Eventual(eventual) = election.mode else {
-        return Err(format!(
-            "election {:?}: mode announced cannot be run by an agent yet; use eventual",
-            election.name
-        ));
-    };
-    let gossip = Multicast::Gossip { spread: 2, refresh: config.timing.refresh };
-    churn_tolerant::Config::new(eventual.variant, Form::Hardened)
-        .with_bounds(eventual.c, eventual.f)
-        .and_then(|machine| machine.with_timeout(config.timing.election))
-        .and_then(|machine| machine.with_criterion(Criterion::Attribute, eventual.margin))
-        .and_then(|machine| machine.with_multicast(gossip))
-        .map(|machine| machine.with_grace(Some(config.timing.grace)))
-        .map_err(|error| format!("election {:?}: {error}", election.name))
+fn protocol(config: &Config, election: &Election) -> Result<Protocol, String> {
+    let timing = &config.timing;
+    match election.mode {
+        Mode::Eventual(eventual) => {
+            let gossip = Multicast::Gossip { spread: 2, refresh: timing.refresh };
+            churn_tolerant::Config::new(eventual.variant, Form::Hardened)
+                .with_bounds(eventual.c, eventual.f)
+                .and_then(|machine| machine.with_timeout(timing.election))
+                .and_then(|machine| machine.with_criterion(Criterion::Attribute, eventual.margin))
+                .and_then(|machine| machine.with_multicast(gossip))
+                .map(|machine| Protocol::Eventual(machine.with_grace(Some(timing.grace))))
+                .map_err(|error| error.to_string())
+        }
+        Mode::Announced(announced) => {
+            let suppression = announce::Suppression::Uniform(timing.suppress);
+            let goodness = f64::from(election.priority) / f64::from(HIGHEST);
+            let tenure = match announced.sticky {
+                true => announce::Tenure::Sticky,
+                false => announce::Tenure::Preemptive,
+            };
+            let bye = announce::Bye { copies: 2, spacing: timing.announce.div(4) };
+            let rules = announce::Rules::Hardened;
+            announce::Config::new(timing.announce, Some(timing.listen), suppression, rules)
+                .and_then(|machine| machine.with_criterion(announce::Criterion::Goodness(goodness)))
+                .and_then(|machine| machine.with_tenure(tenure))
+                .and_then(|machine| machine.with_bye(bye))
+                .map(Protocol::Announced)
+                .map_err(|error| error.to_string())
+        }
+    }
 }
 
 #[cfg(test)]

@@ -12,7 +12,10 @@ use bellwether_proto::{
     Duration, Election as _, Epoch, Input, Leadership, Machine as _, Mode, NodeId, Peer, Seed,
     Time, Why,
     churn::estimate,
-    election::churn_tolerant,
+    election::{
+        announce::{self, Announce},
+        churn_tolerant,
+    },
     machine::{Effect, InputOf, Outbox, OutboxOf},
     membership::medley::{
         self, Addresses, ContactChange, Details, DetailsTooLong, MembershipEvent, Reach as Way,
@@ -22,6 +25,7 @@ use bellwether_proto::{
     wire::{Reader, Wire as _},
 };
 
+use self::announced::Announced;
 use crate::{
     clock,
     config::OnIsolation,
@@ -33,6 +37,9 @@ use crate::{
     },
     store::Store,
 };
+
+mod announced;
+mod report;
 
 /// What a node is made of.
 #[derive(Clone, Debug)]
@@ -63,11 +70,27 @@ impl Settings {
 #[derive(Clone, Debug)]
 pub(crate) struct Seat {
     pub(crate) name: String,
-    pub(crate) config: churn_tolerant::Config,
+    pub(crate) protocol: Protocol,
     pub(crate) standing: Standing,
     pub(crate) on_isolation: OnIsolation,
     /// Whether hooks forbid it to lead.
     pub(crate) dirty: bool,
+}
+
+/// How it is decided.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Protocol {
+    Eventual(churn_tolerant::Config),
+    Announced(announce::Config),
+}
+
+impl Protocol {
+    fn mode(self) -> Mode {
+        match self {
+            Self::Eventual(_) => Mode::Eventual,
+            Self::Announced(_) => Mode::Announced,
+        }
+    }
 }
 
 impl Seat {
@@ -86,6 +109,8 @@ pub(crate) enum Outgoing {
     Learn(Peer, Vec<SocketAddr>),
     /// Send this to a member.
     Message(NodeId, Vec<u8>),
+    /// Send this to everybody.
+    Group(Vec<u8>),
 }
 
 /// The node.
@@ -95,6 +120,7 @@ pub(crate) struct Core {
     settings: Settings,
     stack: Stack,
     out: OutboxOf<Stack>,
+    announced: Vec<Announced>,
     store: Store,
     started: Time,
     running: bool,
@@ -156,13 +182,23 @@ impl Core {
         seed: Seed,
     ) -> Self {
         let me = store.me();
-        let groups: Vec<_> =
-            settings.elections.iter().map(|seat| (Group::named(&seat.name), seat.config)).collect();
+        let (mut groups, mut announced) = (Vec::new(), Vec::new());
+        for seat in &settings.elections {
+            let group = Group::named(&seat.name);
+            match seat.protocol {
+                Protocol::Eventual(config) => groups.push((group, config)),
+                Protocol::Announced(config) => {
+                    let seed = seed.named("announced").indexed(u64::from(group.number()));
+                    let machine = Announce::new(me, config, seed, store.announced(group));
+                    announced.push(Announced::new(group, machine));
+                }
+            }
+        }
         let stack = Stack::new(me, settings.membership, &groups, seed, store.durable(), vec![])
             .with_survey(settings.survey, settings.timeout, seed, now);
-        let tally = |&(group, _): &(Group, _)| Tally {
-            group,
-            answer: Leadership::unknown(Mode::Eventual, Why::NotRunning),
+        let tally = |seat: &Seat| Tally {
+            group: Group::named(&seat.name),
+            answer: Leadership::unknown(seat.protocol.mode(), Why::NotRunning),
             since: now,
             changes: 0,
             leaderless: Duration::ZERO,
@@ -172,9 +208,10 @@ impl Core {
         let seeds = seeds.into_iter().map(|address| Place { address, next: now, found: None });
         Self {
             me,
-            tallies: groups.iter().map(tally).collect(),
+            tallies: settings.elections.iter().map(tally).collect(),
             stack,
             out: Outbox::new(),
+            announced,
             store,
             started: now,
             running: false,
@@ -196,6 +233,8 @@ impl Core {
 
     pub(crate) fn start(&mut self, now: Time, inbox: &Inbox) {
         self.running = true;
+        self.observe(now);
+        self.all_announced(now, || Input::Start);
         self.input(now, Input::Start, inbox);
         self.introduce(now, inbox);
         self.knock(now);
@@ -217,13 +256,16 @@ impl Core {
             let OnIsolation::HoldFor(span) = seat.on_isolation else { return None };
             tally.answer.leader.and(self.alone).map(|since| since + span)
         });
-        self.stack.deadline().map(|(at, _)| at).into_iter().chain(seed).chain(isolated).min()
+        let announced = self.announced.iter().filter_map(|one| one.machine.deadline());
+        let stack = self.stack.deadline().map(|(at, _)| at);
+        stack.into_iter().chain(announced.map(|(at, _)| at)).chain(seed).chain(isolated).min()
     }
 
     pub(crate) fn on_deadline(&mut self, now: Time, inbox: &Inbox) {
         if self.stack.deadline().is_some_and(|(at, _)| at <= now) {
             self.input(now, Input::Timeout, inbox);
         }
+        self.announced_due(now);
         self.look(now, inbox);
         self.knock(now);
     }
@@ -248,11 +290,13 @@ impl Core {
     /// The process was stopped for longer than anybody may lead unseen.
     pub(crate) fn on_stall(&mut self, now: Time, lasted: Duration, inbox: &Inbox) {
         self.event(inbox, EventKind::Stalled, None, None, None, Some(format!("for {lasted}")));
+        self.all_announced(now, || Input::Command(announce::Command::Void));
         for at in 0..self.tallies.len() {
-            let group = self.tallies[at].group;
-            let void = Command { group, command: churn_tolerant::Command::Void };
-            self.input(now, Input::Command(void), inbox);
+            if self.is_eventual(at) {
+                self.command(now, at, churn_tolerant::Command::Void, inbox);
+            }
         }
+        self.look(now, inbox);
     }
 
     /// Somebody has answered a hello from this address.
@@ -424,8 +468,12 @@ impl Core {
             self.alone = Some(now);
         }
         for at in 0..self.tallies.len() {
-            let Some(election) = self.stack.election(self.tallies[at].group) else { continue };
-            let mut answer = election.leadership();
+            let group = self.tallies[at].group;
+            let mut answer = match (self.stack.election(group), self.announced(group)) {
+                (Some(election), _) => election.leadership(),
+                (None, Some(at)) => self.announced[at].machine.leadership(),
+                (None, None) => continue,
+            };
             if let Some(since) = self.alone.filter(|&since| self.gives_up(now, at, since)) {
                 answer = Leadership::unknown(answer.mode, Why::Electing { since });
             }
@@ -509,7 +557,9 @@ impl Core {
 
     /// Whether this node leads anything.
     pub(crate) fn leads(&self) -> bool {
-        self.tallies.iter().any(|tally| tally.answer.leader == Some(self.me.id))
+        // Whoever is announced says goodbye in leaving.
+        let ours = |&at: &usize| self.tallies[at].answer.leader == Some(self.me.id);
+        (0..self.tallies.len()).filter(|&at| self.is_eventual(at)).any(|at| ours(&at))
     }
 
     /// Whether there is nobody else.
@@ -522,18 +572,26 @@ impl Core {
         for seat in &mut self.settings.elections {
             seat.dirty = elections.contains(&seat.name);
         }
+        self.observe(now);
         self.introduce(now, inbox);
     }
 
     pub(crate) fn resign_all(&mut self, now: Time, inbox: &Inbox) {
         for at in 0..self.tallies.len() {
-            self.command(now, at, churn_tolerant::Command::Resign, inbox);
+            if self.is_eventual(at) {
+                self.command(now, at, churn_tolerant::Command::Resign, inbox);
+            }
         }
+    }
+
+    fn is_eventual(&self, at: usize) -> bool {
+        matches!(self.settings.elections[at].protocol, Protocol::Eventual(_))
     }
 
     /// Says goodbye. Nothing is due any more once everybody was told.
     pub(crate) fn leave(&mut self, now: Time, inbox: &Inbox) {
         self.seeds.clear();
+        self.all_announced(now, || Input::Leave);
         self.input(now, Input::Leave, inbox);
     }
 
@@ -568,6 +626,11 @@ impl Core {
             }
             Request::Resign(election) => {
                 let at = self.led(&election)?;
+                if let Some(at) = self.announced(self.tallies[at].group) {
+                    self.announce(now, at, Input::Command(announce::Command::Resign));
+                    self.look(now, inbox);
+                    return Ok(());
+                }
                 if self.stack.membership().is_empty() {
                     let reason = "there is nobody else to lead".to_owned();
                     return Err(Refused::Impossible(reason));
@@ -576,6 +639,12 @@ impl Core {
             }
             Request::Transfer { election, to } => {
                 let at = self.led(&election)?;
+                if !self.is_eventual(at) {
+                    let reason = format!(
+                        "{election} is announced: the best of those that hear us leads; resign instead"
+                    );
+                    return Err(Refused::Impossible(reason));
+                }
                 let id = self.find(&to)?;
                 if self.stack.membership().member(id).is_none() {
                     return Err(Refused::Impossible(format!("{to} is not alive")));
@@ -628,137 +697,6 @@ impl Core {
             .find(|(id, record)| record.name == name || format!("{:016x}", id.get()) == name);
         known.map(|(&id, _)| id).ok_or_else(|| Refused::NoSuchMember(name.to_owned()))
     }
-
-    pub(crate) fn status(&self, now: Time, index: u64, mut counters: Counters) -> Status {
-        for (&reason, &count) in &self.refused {
-            *counters.dropped.entry(reason).or_default() += count;
-        }
-        let mut members: Vec<MemberStatus> =
-            self.records.iter().map(|(&id, record)| self.member_status(now, id, record)).collect();
-        members.push(self.own_status(now));
-        members.sort_by(|a, b| a.name.cmp(&b.name).then_with(|| a.id.cmp(&b.id)));
-        let elections = (0..self.tallies.len()).map(|at| self.election_status(now, at)).collect();
-        let LeaderStatus { id, name } = self.named(self.me.id);
-        Status {
-            node: Identity { id, name, boot: self.me.boot.get() },
-            cluster: self.settings.cluster.clone(),
-            version: env!("CARGO_PKG_VERSION"),
-            uptime_ms: millis(now.since(self.started)),
-            index,
-            members,
-            elections,
-            counters,
-        }
-    }
-
-    fn own_status(&self, now: Time) -> MemberStatus {
-        let LeaderStatus { id, name } = self.named(self.me.id);
-        MemberStatus {
-            id,
-            name,
-            state: MemberState::Alive,
-            since_ms: millis(now.since(self.started)),
-            boot: self.me.boot.get(),
-            incarnation: self.stack.membership().incarnation().get(),
-            addresses: self.settings.advertise.clone(),
-            reach: Reach::Own,
-            suspicions: 0,
-            accusers: vec![],
-            convicted_in_ms: None,
-            tags: self.settings.about.tags.clone(),
-            verdicts: vec![],
-        }
-    }
-
-    fn member_status(&self, now: Time, id: NodeId, record: &Record) -> MemberStatus {
-        let membership = self.stack.membership();
-        let known = membership.introduction_of(id);
-        let about = known.as_ref().and_then(|known| About::from_details(&known.details));
-        let life = membership.record_of(id);
-        let (boot, incarnation) = life.map(|(_, boot, inc)| (boot, inc)).unwrap_or_default();
-        let view = membership.member(id);
-        let accusation = membership.accusation_of(id);
-        let accusers = accusation.iter().flat_map(|(accusers, _)| accusers.iter());
-        let verdict = |&(at, what, by): &(Time, EventKind, Option<NodeId>)| Verdict {
-            ago_ms: millis(now.since(at)),
-            what,
-            by: by.map(|by| self.named(by).name),
-        };
-        MemberStatus {
-            id: format!("{:016x}", id.get()),
-            name: record.name.clone(),
-            state: self.state_of(id).unwrap_or(record.state),
-            since_ms: millis(now.since(record.since)),
-            boot: boot.get(),
-            incarnation: incarnation.get(),
-            addresses: known.map(|known| known.addresses.iter().collect()).unwrap_or_default(),
-            reach: match view.map(|view| view.reach) {
-                Some(Way::Through(relay)) => Reach::Through(self.named(relay).name),
-                _ => Reach::Direct,
-            },
-            suspicions: view.map_or(0, |view| view.suspicions),
-            accusers: accusers.map(|by| self.named(by).name).collect(),
-            convicted_in_ms: accusation.map(|(_, until)| millis(until.since(now))),
-            tags: about.map(|about| about.tags).unwrap_or_default(),
-            verdicts: record.verdicts.iter().map(verdict).collect(),
-        }
-    }
-
-    fn election_status(&self, now: Time, at: usize) -> ElectionStatus {
-        let (tally, seat) = (&self.tallies[at], &self.settings.elections[at]);
-        let answer = &tally.answer;
-        let mut agreement = Agreement::default();
-        if let Some(leader) = answer.leader {
-            let mut count = |name: String, believed: NodeId| {
-                agreement.heard += 1;
-                if believed == leader {
-                    agreement.agree += 1;
-                } else {
-                    agreement.dissent.push((name, self.named(believed).name));
-                }
-            };
-            count(self.settings.about.name.clone(), leader);
-            for (&id, &(believed, _)) in &tally.beliefs {
-                if self.stack.membership().member(id).is_some() {
-                    count(self.named(id).name, believed);
-                }
-            }
-        }
-        let leaderless = tally.leaderless_since.map_or(Duration::ZERO, |since| now.since(since));
-        ElectionStatus {
-            election: seat.name.clone(),
-            mode: answer.mode.to_string(),
-            leader: answer.leader.map(|id| self.named(id)),
-            epoch: answer.epoch.map(|epoch| epoch.to_string()),
-            settled: answer.settled,
-            is_leader: answer.leader == Some(self.me.id),
-            since_ms: millis(now.since(tally.since)),
-            valid_for_ms: answer.valid_until.map(|until| millis(until.since(now))),
-            role: if seat.stands().observer { Role::Observer } else { Role::Candidate },
-            priority: seat.standing.attribute,
-            why: self.why(now, answer),
-            agreement,
-            changes: tally.changes,
-            leaderless_ms: millis(tally.leaderless + leaderless),
-        }
-    }
-
-    /// In words and ages, not instants: nobody knows the agent's zero.
-    fn why(&self, now: Time, answer: &Leadership) -> String {
-        let ago = |at: Time| format!("{:.1} s", now.since(at).as_secs_f64());
-        match answer.why {
-            Why::Electing { since } => format!("nobody has led for {}", ago(since)),
-            Why::Unchallenged { since } => {
-                format!("elected {} ago; nobody better objects", ago(since))
-            }
-            Why::Announced { heard } => format!("says so itself, last {} ago", ago(heard)),
-            other => other.to_string(),
-        }
-    }
-}
-
-fn millis(span: Duration) -> u64 {
-    span.as_micros() / 1_000
 }
 
 #[cfg(test)]

@@ -121,6 +121,9 @@ impl Node {
     fn receive(&mut self, now: Time) {
         while let Some(received) = self.transport.next(now) {
             match received.body {
+                Some(body) if received.group => {
+                    self.core.on_group(now, received.from, body, &self.inbox)
+                }
                 Some(body) => self.core.on_message(now, received.from, body, &self.inbox),
                 None => self.core.on_met(now, received.from, received.address, &self.inbox),
             }
@@ -143,6 +146,7 @@ impl Node {
                 Outgoing::Learn(peer, addresses) => self.transport.learn(now, peer, &addresses),
                 // Counted by the transport, which knows why.
                 Outgoing::Message(to, body) => drop(self.transport.send(now, to, &body)),
+                Outgoing::Group(body) => drop(self.transport.send_group(&body)),
             }
         }
     }

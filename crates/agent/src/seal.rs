@@ -114,8 +114,10 @@ pub struct Opened {
 /// What a packet is.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Content {
-    /// To us, or to the group.
+    /// To us.
     Message,
+    /// To the group.
+    Group,
     /// The answer to the hello of ours with this number.
     Welcome {
         /// The low 32 bits of it.
@@ -322,7 +324,7 @@ impl Sealer {
                     return Err(Drop::Unproven);
                 }
                 self.believe(now, from, header.number, under, cipher)?;
-                Content::Message
+                Content::Group
             }
             Kind::Hello => {
                 if length < Self::HELLO {

@@ -12,7 +12,7 @@ use std::{
 
 use bellwether_proto::{
     Boot, Epoch, NodeId, Peer,
-    election::churn_tolerant,
+    election::{announce, churn_tolerant},
     stack::{Durable, Group},
 };
 use serde::{Deserialize, Serialize};
@@ -41,6 +41,9 @@ struct Tokens {
     known: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     vouched: Option<String>,
+    /// Of an announced election: no larger one was minted or vouched for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    counter: Option<u64>,
 }
 
 /// Why there is no node.
@@ -99,7 +102,8 @@ impl Store {
     /// What the last life knew.
     pub(crate) fn durable(&self) -> Option<Durable> {
         let epoch = |text: &Option<String>| text.as_ref().and_then(|text| text.parse().ok());
-        let elections = self.kept.elections.iter().filter_map(|(group, tokens)| {
+        let eventual = self.kept.elections.iter().filter(|(_, tokens)| tokens.counter.is_none());
+        let elections = eventual.filter_map(|(group, tokens)| {
             let (known, vouched) = (epoch(&tokens.known), epoch(&tokens.vouched));
             Some((group.parse().ok()?, churn_tolerant::Durable { known, vouched }))
         });
@@ -112,9 +116,33 @@ impl Store {
         let text = |epoch: Option<Epoch>| epoch.map(|epoch| epoch.to_string());
         let mut elections = self.kept.elections.clone();
         for (group, churn_tolerant::Durable { known, vouched }) in &durable.elections {
-            let tokens = Tokens { known: text(*known), vouched: text(*vouched) };
+            let tokens = Tokens { known: text(*known), vouched: text(*vouched), counter: None };
             elections.insert(group.to_string(), tokens);
         }
+        self.replace(elections)
+    }
+
+    /// What the last life knew of an announced election.
+    pub(crate) fn announced(&self, group: Group) -> Option<announce::Durable> {
+        let tokens = self.kept.elections.get(&group.to_string())?;
+        let vouched = tokens.vouched.as_ref().and_then(|text| text.parse().ok());
+        tokens.counter.map(|max_epoch| announce::Durable { max_epoch, vouched })
+    }
+
+    /// Keeps those of an announced election likewise.
+    pub(crate) fn keep_announced(
+        &mut self,
+        group: Group,
+        announce::Durable { max_epoch, vouched }: announce::Durable,
+    ) -> io::Result<()> {
+        let vouched = vouched.map(|epoch| epoch.to_string());
+        let tokens = Tokens { known: None, vouched, counter: Some(max_epoch) };
+        let mut elections = self.kept.elections.clone();
+        elections.insert(group.to_string(), tokens);
+        self.replace(elections)
+    }
+
+    fn replace(&mut self, elections: BTreeMap<String, Tokens>) -> io::Result<()> {
         if elections == self.kept.elections {
             return Ok(());
         }

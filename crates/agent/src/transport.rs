@@ -19,13 +19,14 @@
 use std::{
     collections::{BTreeMap, VecDeque},
     io,
-    net::{IpAddr, Ipv4Addr, SocketAddr},
+    net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV4},
     ops::Range,
     sync::Arc,
     time,
 };
 
 use bellwether_proto::{Duration, NodeId, Peer, Time, wire::MAX_DATAGRAM};
+use rustix::net::{self, sockopt};
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::{TcpListener, TcpStream, UdpSocket},
@@ -45,6 +46,8 @@ use crate::{
 pub struct Transport {
     sealer: Sealer,
     udp: UdpSocket,
+    /// What is sent to everybody arrives here: a socket bound to one of our addresses would not hear it.
+    group: Option<(UdpSocket, SocketAddr)>,
     local: SocketAddr,
     routes: BTreeMap<NodeId, Route>,
     /// Hellos that have not been answered, by number, oldest first.
@@ -74,6 +77,8 @@ pub struct Received<'a> {
     pub address: SocketAddr,
     /// What it says; or nothing, if it answers a hello: from now on it can be sent to.
     pub body: Option<&'a [u8]>,
+    /// Whether it was said to everybody.
+    pub group: bool,
 }
 
 /// The sockets could not be had.
@@ -116,6 +121,7 @@ impl Transport {
         Ok(Self {
             sealer,
             udp,
+            group: None,
             local,
             routes: BTreeMap::new(),
             asked: VecDeque::with_capacity(ASKED),
@@ -148,16 +154,37 @@ impl Transport {
         &mut self.sealer
     }
 
-    /// Also hears what is sent to this multicast group, at our port.
+    /// Also hears, and [speaks to](Self::send_group), this multicast group, on the network of the address we are bound
+    /// to, or else of the default route. Others on this machine may do so too.
     ///
     /// # Errors
     ///
-    /// What the system said.
-    pub fn join_group(&self, group: IpAddr) -> io::Result<()> {
-        match group {
-            IpAddr::V4(group) => self.udp.join_multicast_v4(group, Ipv4Addr::UNSPECIFIED),
-            IpAddr::V6(group) => self.udp.join_multicast_v6(&group, 0),
-        }
+    /// [`BindError`].
+    pub fn join_group(&mut self, group: SocketAddrV4) -> Result<(), BindError> {
+        let joined = || {
+            let interface = match self.local.ip() {
+                IpAddr::V4(address) => address,
+                IpAddr::V6(_) => return Err(io::ErrorKind::Unsupported.into()),
+            };
+            let socket = net::socket_with(
+                net::AddressFamily::INET,
+                net::SocketType::DGRAM,
+                net::SocketFlags::CLOEXEC | net::SocketFlags::NONBLOCK,
+                None,
+            )?;
+            sockopt::set_socket_reuseaddr(&socket, true)?;
+            net::bind(&socket, &group)?;
+            sockopt::set_ip_add_membership(&socket, group.ip(), &interface)?;
+            if !interface.is_unspecified() {
+                sockopt::set_ip_multicast_if(&self.udp, &interface)?;
+            }
+            UdpSocket::from_std(std::net::UdpSocket::from(socket))
+        };
+        let address = SocketAddr::V4(group);
+        let socket =
+            joined().map_err(|source| BindError { address, protocol: "multicast", source })?;
+        self.group = Some((socket, address));
+        Ok(())
     }
 
     /// Takes a member's word for it that another one lives, in this life and at these addresses, the best first.
@@ -229,15 +256,16 @@ impl Transport {
         sent
     }
 
-    /// Sends to everybody who hears it there: a multicast or broadcast address.
+    /// Sends to everybody in our group.
     ///
     /// # Errors
     ///
     /// [`Drop`], which is also counted.
-    pub fn send_group(&mut self, to: SocketAddr, body: &[u8]) -> Result<(), Drop> {
+    pub fn send_group(&mut self, body: &[u8]) -> Result<(), Drop> {
         self.out.clear();
-        match self.sealer.seal_group(body, &mut self.out) {
-            Ok(()) => {
+        let to = self.group.as_ref().map(|(_, group)| *group).ok_or(Drop::NoAddress);
+        match to.and_then(|to| self.sealer.seal_group(body, &mut self.out).map(|()| to)) {
+            Ok(to) => {
                 self.transmit(to);
                 Ok(())
             }
@@ -257,6 +285,7 @@ impl Transport {
         tokio::select! {
             // An error shows itself, and is counted, when it is received from.
             _ = self.udp.readable() => {}
+            _ = readable(self.group.as_ref()) => {}
             event = self.events.recv() => self.arrived = event,
         }
     }
@@ -269,16 +298,21 @@ impl Transport {
             let event = self.arrived.take().or_else(|| self.events.try_recv().ok());
             if let Some(event) = event {
                 if let Some((from, address)) = self.on_stream(now, event) {
-                    return Some(Received { from, address, body: Some(&self.streamed) });
+                    return Some(Received {
+                        from,
+                        address,
+                        body: Some(&self.streamed),
+                        group: false,
+                    });
                 }
                 continue;
             }
-            match self.udp.try_recv_from(&mut self.packet[..]) {
+            match self.receive() {
                 Ok((length, address)) => {
                     let address = canonical(address);
-                    if let Some((from, body)) = self.on_datagram(now, length, address) {
+                    if let Some((from, body, group)) = self.on_datagram(now, length, address) {
                         let body = body.map(|body| &self.packet[body]);
-                        return Some(Received { from, address, body });
+                        return Some(Received { from, address, body, group });
                     }
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => return None,
@@ -286,6 +320,17 @@ impl Transport {
             }
         }
         None
+    }
+
+    /// From either socket, ours first: nobody who floods the group keeps us from hearing what is for us.
+    fn receive(&mut self) -> io::Result<(usize, SocketAddr)> {
+        let would_block = |error: &io::Error| error.kind() == io::ErrorKind::WouldBlock;
+        match (self.udp.try_recv_from(&mut self.packet[..]), &self.group) {
+            (Err(error), Some((group, _))) if would_block(&error) => {
+                group.try_recv_from(&mut self.packet[..])
+            }
+            (received, _) => received,
+        }
     }
 
     /// What was sent, received and refused.
@@ -388,7 +433,7 @@ impl Transport {
         now: Time,
         length: usize,
         address: SocketAddr,
-    ) -> Option<(Peer, Option<Range<usize>>)> {
+    ) -> Option<(Peer, Option<Range<usize>>, bool)> {
         self.counters.received_bytes += length as u64;
         let opened = self.sealer.open(now, &mut self.packet[..length]);
         self.out.clear();
@@ -413,11 +458,11 @@ impl Transport {
                     self.asked.remove(asked);
                     self.settle(now, from.id, address);
                 }
-                Some((from, None))
+                Some((from, None, false))
             }
-            Content::Message => {
+            Content::Message | Content::Group => {
                 self.on_heard(now, from.id, address, length);
-                Some((from, Some(opened.body)))
+                Some((from, Some(opened.body), opened.content == Content::Group))
             }
         }
     }
@@ -571,6 +616,14 @@ async fn listen(address: SocketAddr) -> Result<(UdpSocket, TcpListener, SocketAd
             Err(_) if address.port() == 0 && tries < 16 => tries += 1,
             Err(source) => return Err(failed("TCP")(source)),
         }
+    }
+}
+
+async fn readable(group: Option<&(UdpSocket, SocketAddr)>) {
+    match group {
+        // An error shows itself when it is received from.
+        Some((socket, _)) => drop(socket.readable().await),
+        None => std::future::pending().await,
     }
 }
 

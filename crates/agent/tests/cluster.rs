@@ -10,9 +10,10 @@
 use std::{net::SocketAddr, time::Duration};
 
 use bellwether_agent::{
-    Agent, Config, EventKind, KeyRing, Request, Status,
-    config::{Election, Profile, Seed},
+    Agent, Config, EventKind, KeyRing, Request, Role, Status,
+    config::{Announced, Election, Mode, Profile, Seed},
 };
+use bellwether_proto::Epoch;
 use tokio::time::{Instant, sleep};
 
 fn config(node: usize, join: Option<SocketAddr>) -> Config {
@@ -153,4 +154,70 @@ async fn a_restarted_agent_is_the_same_node_and_tokens_do_not_go_back() {
     assert_eq!(before.node.boot + 1, after.node.boot);
     let members = agents[0].handle().status().await.unwrap().members;
     assert_eq!(members.len(), 3, "not a fourth");
+}
+
+/// Nobody is told of anybody: they hear each other.
+#[tokio::test]
+async fn an_announced_election_needs_nobody_to_join() {
+    let ring = KeyRing::generate().unwrap();
+    let port = std::net::UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let config = |node: usize, role| {
+        let mut config = config(node, None);
+        config.multicast.set_port(port);
+        config.elections[0].mode = Mode::Announced(Announced { sticky: true });
+        config.elections[0].role = role;
+        config
+    };
+    let mut agents = vec![];
+    for (node, role) in [(1, Role::Candidate), (2, Role::Candidate), (3, Role::Observer)] {
+        agents.push(Agent::start_with(&config(node, role), &ring).await.unwrap());
+    }
+    let led = async |agents: &[Agent], not: &str| {
+        let start = Instant::now();
+        loop {
+            let mut names = vec![];
+            for agent in agents {
+                let status = agent.handle().status().await.unwrap();
+                names.push(leader(&status).unwrap_or("nobody").to_owned());
+            }
+            let first = names[0].clone();
+            let known = first.starts_with("node-") && first != not;
+            if known && names.iter().all(|name| *name == first) {
+                return (first, start.elapsed());
+            }
+            assert!(start.elapsed() < Duration::from_secs(10), "{names:?}");
+            sleep(Duration::from_millis(10)).await;
+        }
+    };
+    // By name, so they have met besides.
+    let (first, _) = led(&agents, "").await;
+    assert_ne!(first, "node-3", "an observer");
+    let epoch = async |agent: &Agent| {
+        let status = agent.handle().status().await.unwrap();
+        let epoch: Option<Epoch> =
+            status.elections[0].epoch.as_ref().and_then(|it| it.parse().ok());
+        epoch.unwrap()
+    };
+    let before = epoch(&agents[2]).await;
+    // A better one comes and lets the leader be, which then resigns.
+    sleep(Duration::from_millis(700)).await;
+    agents.push(Agent::start_with(&config(0, Role::Candidate), &ring).await.unwrap());
+    sleep(Duration::from_millis(700)).await;
+    assert_eq!(led(&agents, "").await.0, first);
+    let at = if first == "node-1" { 0 } else { 1 };
+    agents[at].handle().request(Request::Resign("backup".to_owned())).await.unwrap().unwrap();
+    let (second, took) = led(&agents, &first).await;
+    println!("{first} resigned; {second} led {took:?} later");
+    assert!(epoch(&agents[2]).await > before);
+    // And when that one falls silent, another.
+    let transfer = Request::Transfer { election: "backup".to_owned(), to: first.clone() };
+    let names = ["node-1", "node-2", "node-3", "node-0"];
+    let at = names.iter().position(|&name| name == second).unwrap();
+    assert!(agents[at].handle().request(transfer).await.unwrap().is_err(), "nobody is appointed");
+    agents.remove(at).kill();
+    let (third, took) = led(&agents, &second).await;
+    println!("{second} was killed; {third} led {took:?} later");
+    for agent in agents {
+        agent.leave().await;
+    }
 }

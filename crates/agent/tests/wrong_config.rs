@@ -7,7 +7,7 @@ use std::{ffi::OsString, fs, path::Path};
 
 use bellwether_agent::{
     Config, Role,
-    config::{Flag, Inputs, Mode, OnIsolation, Place, Profile},
+    config::{Announced, Flag, Inputs, Mode, OnIsolation, Place, Profile},
 };
 use bellwether_proto::Duration;
 use proptest::prelude::*;
@@ -150,7 +150,10 @@ fn right_settings_are_read_as_written() {
     let Mode::Eventual(eventual) = web.mode else { panic!("{web:?}") };
     assert_eq!((web.name.as_str(), web.priority, eventual.c), ("web", 7, 6));
     assert_eq!(eventual.on_isolation, OnIsolation::HoldFor(Duration::from_secs(30)));
-    assert_eq!((backup.mode, backup.role), (Mode::Announced, Role::Observer));
+    assert_eq!(
+        (backup.mode, backup.role),
+        (Mode::Announced(Announced { sticky: true }), Role::Observer)
+    );
     assert_eq!(config.hooks[0].command, ["/bin/true", "$(reboot)"]);
     assert!(config.hooks[0].reconcile);
 }

@@ -73,6 +73,16 @@ impl Group {
             name.bytes().fold(mix(name.len() as u64), |hash, byte| mix(hash ^ u64::from(byte)));
         Self(hash as u32)
     }
+
+    /// As it travels.
+    pub const fn number(self) -> u32 {
+        self.0
+    }
+
+    /// As it has travelled.
+    pub const fn from_number(number: u32) -> Self {
+        Self(number)
+    }
 }
 
 impl fmt::Display for Group {

@@ -24,7 +24,14 @@ pub enum Mode {
     /// One leader per connected part, once it is quiet; no quorum.
     Eventual(Eventual),
     /// One leader per segment of local multicast; nothing to configure.
-    Announced,
+    Announced(Announced),
+}
+
+/// Settings of an announced election.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Announced {
+    /// Whether a better newcomer leaves a leader in office alone.
+    pub sticky: bool,
 }
 
 /// Settings of an eventual election.
@@ -59,7 +66,7 @@ impl Mode {
     pub fn name(self) -> &'static str {
         match self {
             Self::Eventual(_) => "eventual",
-            Self::Announced => "announced",
+            Self::Announced(_) => "announced",
         }
     }
 }
@@ -131,12 +138,20 @@ fn one(name: &str, field: Field<'_>) -> Result<Election> {
             for key in ["variant", "c", "f", "margin", "on_isolation"] {
                 if let Some(field) = section.take(key) {
                     let error = field.error("means nothing in an announced election");
-                    return Err(error.with_allowed("role and priority, or mode = \"eventual\""));
+                    let allowed = "role, priority and tenure, or mode = \"eventual\"";
+                    return Err(error.with_allowed(allowed));
                 }
             }
-            Mode::Announced
+            let sticky = section.or("tenure", true, |field| {
+                field.choice(&[("sticky", true), ("preemptive", false)])
+            })?;
+            Mode::Announced(Announced { sticky })
         }
         Promise::Eventual => {
+            if let Some(field) = section.take("tenure") {
+                let error = field.error("is for announced elections");
+                return Err(error.with_allowed("margin, or mode = \"announced\""));
+            }
             let default = Eventual::default();
             let bound = |field: &Field<'_>| {
                 field.integer(0..=TOLERATED).map(|bound| u16::try_from(bound).unwrap_or(u16::MAX))
@@ -202,7 +217,7 @@ const VARIANTS: [(&str, Variant); 4] = [
 ];
 /// In the middle, so that some can be worth less without all having to say so.
 const PRIORITY: u32 = 100;
-const HIGHEST: u32 = 1_000_000;
+pub(crate) const HIGHEST: u32 = 1_000_000;
 /// What the protocol tolerates at most.
 const TOLERATED: u32 = 4096;
 /// Most elections of one agent. Arbitrary; each costs its own messages.

@@ -119,7 +119,7 @@ fn election(config: &Config, election: &Election, members: u32) -> ExplainedElec
             let messages = 2 * asked.min(members) + 1 + (members - 1);
             (silence - beat / 2.0 + verdict, silence + verdict, unwatched + 2.0 * round, messages)
         }
-        Mode::Announced => {
+        Mode::Announced(_) => {
             words.push(
                 "One leader per segment that multicast reaches. Segments that are cut from each other have \
                  one each."

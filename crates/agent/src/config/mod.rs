@@ -6,24 +6,25 @@
 use std::{
     collections::BTreeMap,
     fmt,
-    net::{IpAddr, Ipv4Addr, SocketAddr},
+    net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV4},
     path::PathBuf,
 };
 
 use self::field::{Field, Result};
+pub(crate) use self::{
+    election::HIGHEST,
+    error::{hidden, similar},
+    field::{check_name, parse_duration},
+    hook::{event_name, is_about_leading},
+};
 pub use self::{
-    election::{Election, Eventual, Mode, OnIsolation},
+    election::{Announced, Election, Eventual, Mode, OnIsolation},
     error::{ConfigError, Place, quote},
     explain::{Explained, ExplainedElection, explain},
     hook::Hook,
     show::{Change, Setting},
     source::{Flag, Inputs},
     timing::{Profile, Timing},
-};
-pub(crate) use self::{
-    error::{hidden, similar},
-    field::{check_name, parse_duration},
-    hook::{event_name, is_about_leading},
 };
 
 mod election;
@@ -49,6 +50,8 @@ pub struct Config {
     pub advertise: Vec<SocketAddr>,
     /// Whom to talk to first.
     pub join: Vec<Seed>,
+    /// The group, and the port there, by which announced elections are held.
+    pub multicast: SocketAddrV4,
     /// Where it answers over HTTP.
     pub api: SocketAddr,
     /// The secret that commands over HTTP must know.
@@ -93,6 +96,7 @@ impl Config {
             bind: BIND,
             advertise: Vec::new(),
             join: Vec::new(),
+            multicast: MULTICAST,
             api: API,
             api_token_file: None,
             api_names: Vec::new(),
@@ -125,6 +129,7 @@ impl Config {
         config.bind = root.or("bind", BIND, |field| field.listen(PORT))?;
         config.advertise = root.or("advertise", Vec::new(), addresses)?;
         config.join = root.or("join", Vec::new(), seeds)?;
+        config.multicast = root.or("multicast", MULTICAST, multicast)?;
         config.data_dir = root.take("data_dir").map(|field| path(&field)).transpose()?;
         config.api_token_file =
             root.take("api_token_file").map(|field| path(&field)).transpose()?;
@@ -137,10 +142,28 @@ impl Config {
         }
         config.tags = root.or("tags", BTreeMap::new(), |field| tags(field.clone()))?;
         config.elections = election::read(root.take("election"))?;
+        config.check_announced(&root)?;
         config.hooks = hook::read(root.take("hook"), &config.elections)?;
         root.end()?;
         config.sources = show::sources(&tree);
         Ok(config)
+    }
+}
+
+impl Config {
+    /// Whether anything here is decided by multicast.
+    pub fn is_announced(&self) -> bool {
+        self.elections.iter().any(|election| matches!(election.mode, Mode::Announced(_)))
+    }
+
+    fn check_announced(&self, root: &field::Section<'_>) -> Result<()> {
+        if self.bind.is_ipv4() || !self.is_announced() {
+            return Ok(());
+        }
+        let text =
+            format!("bind {} is IPv6, and announced elections are held over IPv4", self.bind);
+        let error = root.field().error_unquoted(text);
+        Err(error.with_allowed("an IPv4 address to bind to, or mode = \"eventual\""))
     }
 }
 
@@ -192,6 +215,16 @@ fn addresses(field: &Field<'_>) -> Result<Vec<SocketAddr>> {
         return Err(error.with_allowed(format!("at most {ADDRESSES} addresses")));
     }
     Ok(found)
+}
+
+fn multicast(field: &Field<'_>) -> Result<SocketAddrV4> {
+    match field.listen(PORT)? {
+        SocketAddr::V4(group) if group.ip().is_multicast() && group.port() != 0 => Ok(group),
+        _ => {
+            let error = field.error("is no multicast group of IPv4");
+            Err(error.with_allowed(format!("224.0.0.0 to 239.255.255.255, such as {MULTICAST}")))
+        }
+    }
 }
 
 fn seeds(field: &Field<'_>) -> Result<Vec<Seed>> {
@@ -293,6 +326,8 @@ pub const PORT: u16 = 7738;
 /// Where an agent answers over HTTP by default.
 pub const API_PORT: u16 = 7739;
 const BIND: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), PORT);
+/// Of those that stay within an organisation.
+const MULTICAST: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(239, 192, 77, 38), PORT);
 const API: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), API_PORT);
 const CLUSTER: &str = "cluster = \"garden\", or --cluster garden: the same on every node";
 const KEY_FILE: &str =

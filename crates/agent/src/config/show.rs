@@ -56,6 +56,7 @@ impl Config {
         add("bind", quoted(&self.bind), DEFAULT);
         add("advertise", list(&self.advertise), DEFAULT);
         add("join", list(&self.join), DEFAULT);
+        add("multicast", quoted(&self.multicast), DEFAULT);
         add("api", quoted(&self.api), DEFAULT);
         add("api_names", list(&self.api_names), DEFAULT);
         let path = |path: &Option<std::path::PathBuf>| {
@@ -85,12 +86,18 @@ impl Config {
             if election.role == Role::Candidate {
                 add("priority", election.priority.to_string());
             }
-            if let Mode::Eventual(eventual) = election.mode {
-                add("variant", quoted(&variant_name(eventual.variant)));
-                add("c", eventual.c.to_string());
-                add("f", eventual.f.to_string());
-                add("margin", eventual.margin.to_string());
-                add("on_isolation", quoted(&eventual.on_isolation));
+            match election.mode {
+                Mode::Eventual(eventual) => {
+                    add("variant", quoted(&variant_name(eventual.variant)));
+                    add("c", eventual.c.to_string());
+                    add("f", eventual.f.to_string());
+                    add("margin", eventual.margin.to_string());
+                    add("on_isolation", quoted(&eventual.on_isolation));
+                }
+                Mode::Announced(announced) => {
+                    let tenure = if announced.sticky { "sticky" } else { "preemptive" };
+                    add("tenure", quoted(&tenure));
+                }
             }
         }
         for hook in &self.hooks {

@@ -32,7 +32,7 @@ fn settings(node: usize, priority: u32) -> Settings {
         membership,
         elections: vec![Seat {
             name: "backup".to_owned(),
-            config,
+            protocol: Protocol::Eventual(config),
             standing,
             on_isolation: OnIsolation::default(),
             dirty: false,
@@ -88,7 +88,8 @@ impl World {
             }
             for (from, peer, packet) in flying {
                 let to = match &packet {
-                    Outgoing::Learn(..) => continue,
+                    // There is no multicast here.
+                    Outgoing::Learn(..) | Outgoing::Group(_) => continue,
                     Outgoing::Hello(to) => (0..self.nodes.len()).find(|&node| address(node) == *to),
                     Outgoing::Message(to, _) => {
                         let is = |core: &Core| core.me().id == *to;

@@ -47,6 +47,7 @@ impl Announce {
             // the leader's token stale, and with it the answer given so far.
             Role::Following { .. } => self.review(now, out),
             Role::Idle
+            | Role::Watching { .. }
             | Role::Suppressing { .. }
             | Role::Querying { .. }
             | Role::Leading { .. }

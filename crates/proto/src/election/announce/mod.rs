@@ -17,6 +17,14 @@
 //! Following   --Listen fires----------> Suppressing  as Start
 //! any         --Leave-----------------> Idle
 //!
+//! Told to, whether leading or not:
+//! Leading     --Void------------------> Suppressing  as Start
+//! any         --Resign----------------> Watching     arm Return; Following stays so
+//! any         --Observe---------------> Watching     likewise, until told otherwise
+//! Watching    --announcement----------> Following    arm Listen
+//! Following   --Listen, not to stand--> Watching
+//! Watching    --Return fires----------> Suppressing  as Start
+//!
 //! With a Bye:
 //! Leading     --Leave-----------------> Leaving      say goodbye, arm Bye (one copy: Idle)
 //! Leaving     --Bye fires-------------> Leaving      say goodbye, arm Bye (last copy: Idle)
@@ -148,13 +156,25 @@ pub enum Event {
     },
 }
 
+/// What the application may ask of it.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub enum Command {
+    /// Nobody knows for how long we were stopped: give up leading, and stand anew.
+    Void,
+    /// Lead no more, and let somebody else: others notice the silence, as they would a crash, and we do not stand for
+    /// three times the listen timeout. A goodbye is for the end of a life.
+    Resign,
+    /// Never lead, or do so again.
+    Observe(bool),
+}
+
 /// One node of an announce-listen election.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Announce {
     me: Peer,
     config: Config,
     rng: Rng,
-    timers: Timers<Timer, 8>,
+    timers: Timers<Timer, 9>,
     role: Role,
     started: bool,
     /// Has followed or led: no longer entering.
@@ -181,6 +201,8 @@ pub struct Announce {
     replied: Option<Time>,
     /// Whose departure we stand or lead upon (H-10).
     succeeds: Option<Peer>,
+    /// Whether we stand for nothing, and take anybody's word that it leads.
+    abstains: bool,
 }
 
 impl Announce {
@@ -208,6 +230,7 @@ impl Announce {
             asked: None,
             replied: None,
             succeeds: None,
+            abstains: false,
         }
     }
 
@@ -224,21 +247,28 @@ impl Announce {
     /// Whom the machine itself believes to lead, whether or not it vouches for that: itself while
     /// suppressing, querying or leading. The chapter's variable `leader`.
     pub fn follows(&self) -> Option<NodeId> {
-        self.believed().map(|rank| rank.peer.id)
+        match self.role {
+            Role::Watching { .. } => None,
+            _ => self.believed().map(|rank| rank.peer.id),
+        }
     }
 
     fn believed(&self) -> Option<Rank> {
         match self.role {
             Role::Idle | Role::Leaving { .. } => None,
-            Role::Suppressing { .. } | Role::Querying { .. } | Role::Leading { .. } => {
-                Some(self.rank())
-            }
+            Role::Suppressing { .. }
+            | Role::Querying { .. }
+            | Role::Leading { .. }
+            | Role::Watching { .. } => Some(self.rank()),
             Role::Following { leader, claim, .. } => Some(Rank { claim, peer: leader }),
         }
     }
 
-    /// Ours.
+    /// Ours. Whoever abstains is worse than everybody.
     fn rank(&self) -> Rank {
+        if self.abstains {
+            return Rank { claim: Claim::default(), peer: Peer::default() };
+        }
         let established = matches!(self.role, Role::Leading { established: true, .. });
         Rank { claim: Claim { established, key: self.key }, peer: self.me }
     }
@@ -274,6 +304,7 @@ impl Announce {
         }
         self.started = true;
         match self.config.entry() {
+            _ if self.abstains => self.become_watching(now),
             Entry::Plain => self.stand(now, out),
             Entry::Query { .. } => {
                 self.nonce = self.rng.next();
@@ -366,6 +397,38 @@ impl Announce {
             Timer::Query => self.on_no_answer(now, out),
             Timer::Reply => self.reply(now, out),
             Timer::Bye => self.say_bye(now, out),
+            Timer::Return => self.on_command(now, Command::Observe(false), out),
+        }
+    }
+
+    fn on_command(&mut self, now: Time, command: Command, out: &mut OutboxOf<Self>) {
+        let leads = matches!(self.role, Role::Leading { .. });
+        let idle = matches!(self.role, Role::Idle | Role::Leaving { .. });
+        match command {
+            Command::Void if leads => self.stand(now, out),
+            Command::Void => {}
+            Command::Resign if leads => {
+                self.abstain(now);
+                let listen = self.config.listen().unwrap_or(self.config.announce());
+                self.timers.set(Timer::Return, now + listen * ABSENCE);
+            }
+            Command::Resign => {}
+            Command::Observe(true) if idle => self.abstains = true,
+            Command::Observe(true) => self.abstain(now),
+            Command::Observe(false) => {
+                self.timers.clear(Timer::Return);
+                let watching = matches!(self.role, Role::Watching { .. });
+                if core::mem::take(&mut self.abstains) && watching {
+                    self.stand(now, out);
+                }
+            }
+        }
+    }
+
+    fn abstain(&mut self, now: Time) {
+        self.abstains = true;
+        if !matches!(self.role, Role::Following { .. }) {
+            self.become_watching(now);
         }
     }
 }
@@ -374,6 +437,9 @@ impl Announce {
 impl Announce {
     /// Rules 1, 4 and 6: believe in ourselves, and say so after the wait.
     fn stand(&mut self, now: Time, out: &mut OutboxOf<Self>) {
+        if self.abstains {
+            return self.become_watching(now);
+        }
         let wait = self.draw();
         if wait.is_zero() {
             self.claim(now, out);
@@ -402,6 +468,17 @@ impl Announce {
     fn become_idle(&mut self) {
         self.role = Role::Idle;
         self.timers.clear_all();
+    }
+
+    /// Return goes on.
+    fn become_watching(&mut self, now: Time) {
+        let back = self.timers.deadline(Timer::Return);
+        self.role = Role::Watching { since: now };
+        self.succeeds = None;
+        self.timers.clear_all();
+        if let Some(back) = back {
+            self.timers.set(Timer::Return, back);
+        }
     }
 
     fn become_suppressing(&mut self, now: Time, wait: Duration) {
@@ -488,7 +565,7 @@ impl Machine for Announce {
     type Message = Message;
     type Timer = Timer;
     type Feed = Infallible;
-    type Command = Infallible;
+    type Command = Command;
     type Durable = Durable;
     type Event = Event;
 
@@ -512,7 +589,11 @@ impl Machine for Announce {
                 self.leave(now, out);
                 Ok(())
             }
-            Input::Feed(never) | Input::Command(never) => match never {},
+            Input::Command(command) => {
+                self.on_command(now, command, out);
+                Ok(())
+            }
+            Input::Feed(never) => match never {},
         }
     }
 
@@ -528,6 +609,7 @@ impl Election for Announce {
         let hardened = self.hardened();
         let (leader, counter, settled, why) = match self.role {
             Role::Idle | Role::Leaving { .. } => return unknown(Why::NotRunning),
+            Role::Watching { since } => return unknown(Why::Electing { since }),
             Role::Suppressing { since } | Role::Querying { since } if hardened => {
                 return unknown(Why::Standing { since });
             }
@@ -554,6 +636,9 @@ impl Election for Announce {
     }
 }
 
+/// Who resigned stands again after so many listen timeouts: somebody else has led for two of them by then, and with
+/// sticky tenure is not disturbed.
+const ABSENCE: u64 = 3;
 /// `ρ` in percent: how much faster than its sender's a clock may run (H-11, default of the spec).
 const DRIFT_PERCENT: u128 = 1;
 /// How many times our own period a sender's may be and still stretch our patience. Arbitrary, but

@@ -24,6 +24,8 @@ pub enum Timer {
     Reply,
     /// When to repeat our goodbye (`τ`). Armed only while leaving.
     Bye,
+    /// When one that resigned may stand again.
+    Return,
 }
 
 impl TimerKind for Timer {
@@ -36,6 +38,7 @@ impl TimerKind for Timer {
         Self::Query,
         Self::Reply,
         Self::Bye,
+        Self::Return,
     ];
 
     fn index(self) -> usize {
@@ -67,6 +70,11 @@ pub enum Role {
         epoch: u64,
         /// Whether a better newcomer must let it be. Sticky tenure only.
         established: bool,
+    },
+    /// Does not stand, and has heard nobody who leads.
+    Watching {
+        /// Since when.
+        since: Time,
     },
     /// Listens to somebody better.
     Following {

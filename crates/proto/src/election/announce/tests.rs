@@ -7,6 +7,7 @@ use crate::{
 };
 
 mod baseline;
+mod commands;
 mod contract;
 mod group;
 mod policies;
