@@ -1,6 +1,10 @@
 //! A whole agent: node, HTTP interface and hooks, started together and stopped together.
 
-use std::{collections::BTreeSet, io, net::SocketAddr};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    io,
+    net::SocketAddr,
+};
 
 use bellwether_proto::{
     Seed,
@@ -19,7 +23,7 @@ use crate::{
     clock,
     config::{Config, Election, HIGHEST, Mode, OnIsolation, Profile},
     core::{Core, Protocol, Seat, Settings},
-    handle::{Handle, Request, Stopped},
+    handle::{Handle, Refused, Request, Stopped},
     hooks::{HookView, Hooks},
     key::{KeyError, KeyRing},
     node::{self, Node},
@@ -64,6 +68,29 @@ pub enum StartError {
     /// Settings that contradict each other.
     #[error("{0}")]
     Setting(String),
+}
+
+/// Why settings were not taken over.
+#[derive(Debug, thiserror::Error)]
+pub enum ReloadError {
+    /// These cannot change while it runs.
+    #[error("{0}: only a restart changes that; nothing was changed")]
+    NeedsRestart(String),
+    /// The key file, or a name to look up.
+    #[error("{0}; nothing was changed")]
+    Start(#[from] StartError),
+    /// The agent says no.
+    #[error("{0}")]
+    Refused(#[from] Refused),
+    /// It is too late.
+    #[error("{0}")]
+    Stopped(#[from] Stopped),
+}
+
+impl From<KeyError> for ReloadError {
+    fn from(error: KeyError) -> Self {
+        Self::Start(error.into())
+    }
 }
 
 /// A running agent. Dropped, it goes on; ask its [`Handle`] to leave.
@@ -147,6 +174,34 @@ impl Agent {
         self.api
     }
 
+    /// Takes over what has changed in the settings, and the keys as the file has them now.
+    ///
+    /// # Errors
+    ///
+    /// [`ReloadError`]. Nothing has changed then.
+    pub async fn reload(&self, now: &Config, newer: &Config) -> Result<Vec<String>, ReloadError> {
+        let changes = now.changes(newer);
+        let fixed: Vec<&str> =
+            changes.iter().filter(|change| !change.live).map(|change| &*change.field).collect();
+        if !fixed.is_empty() {
+            return Err(ReloadError::NeedsRestart(fixed.join(", ")));
+        }
+        let ring = KeyRing::read(&newer.key_file)?;
+        let seeds = seeds(newer).await?;
+        let old = now.tags.keys().map(|key| (key.clone(), None));
+        let new = newer.tags.iter().map(|(key, value)| (key.clone(), Some(value.clone())));
+        let tags: BTreeMap<_, _> = old.chain(new).collect();
+        if now.tags != newer.tags {
+            self.handle.request(Request::Tags(tags)).await??;
+        }
+        if now.join != newer.join {
+            self.handle.request(Request::Join(seeds)).await??;
+        }
+        let worth = newer.elections.iter().map(|one| (one.name.clone(), one.priority));
+        self.handle.change(ring, worth).await?;
+        Ok(changes.into_iter().map(|change| change.field).collect())
+    }
+
     /// Hands over, says goodbye and waits until all is done.
     pub async fn leave(self) {
         // If it has stopped already there is nobody to ask.
@@ -185,37 +240,53 @@ async fn bar_the_dirty(config: Config, handle: Handle, mut hooks: HookView) {
     }
 }
 
-/// Runs an agent until it has left, or is told to stop by TERM or INT; then it leaves.
+/// Runs an agent until it has left, or is told to stop by TERM or INT; then it leaves. On HUP it takes over what
+/// `reread` finds, and says what came of it.
 ///
 /// # Errors
 ///
 /// [`StartError`].
-pub async fn run(config: &Config, started: impl FnOnce(&Agent)) -> Result<(), StartError> {
+pub async fn run(
+    config: &Config,
+    started: impl FnOnce(&Agent),
+    reread: impl Fn() -> Result<Config, String>,
+    mut said: impl FnMut(Result<Vec<String>, String>),
+) -> Result<(), StartError> {
+    use tokio::signal::unix::{SignalKind, signal};
+    // From the first moment on: before there is a handler, HUP would end us.
+    let listen = |kind| signal(kind).map_err(|error| StartError::Setting(error.to_string()));
+    let [mut terminate, mut interrupt, mut hangup] = [
+        listen(SignalKind::terminate())?,
+        listen(SignalKind::interrupt())?,
+        listen(SignalKind::hangup())?,
+    ];
     let agent = Agent::start(config).await?;
     started(&agent);
-    let handle = agent.handle().clone();
-    tokio::select! {
-        () = handle.stopped() => {}
-        () = told_to_stop() => {
-            let _: Result<_, Stopped> = handle.request(Request::Leave).await;
+    let (handle, mut config) = (agent.handle().clone(), config.clone());
+    loop {
+        tokio::select! {
+            () = handle.stopped() => break,
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+            _ = hangup.recv() => {
+                said(match reread() {
+                    Ok(newer) => {
+                        let taken = agent.reload(&config, &newer).await;
+                        if taken.is_ok() {
+                            config = newer;
+                        }
+                        taken.map_err(|error| error.to_string())
+                    }
+                    Err(error) => Err(error),
+                });
+                continue;
+            }
         }
+        let _: Result<_, Stopped> = handle.request(Request::Leave).await;
+        break;
     }
     agent.stopped().await;
     Ok(())
-}
-
-async fn told_to_stop() {
-    use tokio::signal::unix::{SignalKind, signal};
-    let (Ok(mut terminate), Ok(mut interrupt)) =
-        (signal(SignalKind::terminate()), signal(SignalKind::interrupt()))
-    else {
-        // Without signals there is nothing to wait for.
-        return std::future::pending().await;
-    };
-    tokio::select! {
-        _ = terminate.recv() => {}
-        _ = interrupt.recv() => {}
-    }
 }
 
 async fn seeds(config: &Config) -> Result<Vec<SocketAddr>, StartError> {

@@ -32,8 +32,8 @@ use crate::{
     handle::{Inbox, Refused, Request},
     profile::About,
     status::{
-        Agreement, Counters, ElectionStatus, Event, EventKind, Identity, LeaderStatus, MemberState,
-        MemberStatus, Reach, Role, Status, Verdict,
+        Agreement, Counters, ElectionStatus, Event, EventKind, Identity, KeyStatus, LeaderStatus,
+        MemberState, MemberStatus, Reach, Role, Status, Verdict,
     },
     store::Store,
 };
@@ -574,6 +574,14 @@ impl Core {
         }
         self.observe(now);
         self.introduce(now, inbox);
+    }
+
+    /// What it is worth from now on.
+    pub(crate) fn set_priority(&mut self, now: Time, name: &str, worth: u32, inbox: &Inbox) {
+        if let Some(seat) = self.settings.elections.iter_mut().find(|seat| seat.name == name) {
+            seat.standing.attribute = worth;
+            self.introduce(now, inbox);
+        }
     }
 
     pub(crate) fn resign_all(&mut self, now: Time, inbox: &Inbox) {

@@ -8,7 +8,10 @@ use std::{
 
 use tokio::sync::{mpsc, oneshot, watch};
 
-use crate::status::{Event, Status};
+use crate::{
+    key::KeyRing,
+    status::{Event, Status},
+};
 
 /// What may be asked of a running agent.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -69,6 +72,10 @@ pub enum Requested {
     Status(oneshot::Sender<Status>),
     /// Please do this.
     Do(Request, oneshot::Sender<Result<(), Refused>>),
+    /// Go on with these keys.
+    Keys(KeyRing),
+    /// Be worth this in an election.
+    Priority(String, u32),
     /// Do not lead these: hooks have yet to undo what leading them before had set up.
     Dirty(BTreeSet<String>),
 }
@@ -112,6 +119,20 @@ impl Handle {
         let (reply, answer) = oneshot::channel();
         self.requests.send(Requested::Do(request, reply)).await.map_err(|_| Stopped)?;
         answer.await.map_err(|_| Stopped)
+    }
+
+    /// From now on these keys, and these priorities.
+    pub(crate) async fn change(
+        &self,
+        ring: KeyRing,
+        priorities: impl IntoIterator<Item = (String, u32)>,
+    ) -> Result<(), Stopped> {
+        let priorities =
+            priorities.into_iter().map(|(name, worth)| Requested::Priority(name, worth));
+        for asked in core::iter::once(Requested::Keys(ring)).chain(priorities) {
+            self.requests.send(asked).await.map_err(|_| Stopped)?;
+        }
+        Ok(())
     }
 
     /// Says which elections this node must not lead until further notice.

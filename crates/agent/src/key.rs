@@ -169,6 +169,15 @@ pub enum Stage {
 }
 
 impl Stage {
+    /// Of a ring of so many keys, of which this one is sent.
+    pub(crate) fn of(keys: usize, sending: usize) -> Self {
+        match (keys, sending + 1) {
+            (1, _) => Self::Settled,
+            (keys, sending) if sending < keys => Self::AcceptBoth,
+            _ => Self::SendNew,
+        }
+    }
+
     /// As it is shown.
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -237,11 +246,7 @@ impl KeyRing {
 
     /// How far a rotation is.
     pub fn stage(&self) -> Stage {
-        match (self.keys.len(), self.sending + 1) {
-            (1, _) => Stage::Settled,
-            (keys, sending) if sending < keys => Stage::AcceptBoth,
-            _ => Stage::SendNew,
-        }
+        Stage::of(self.keys.len(), self.sending)
     }
 
     /// The keys, oldest first.

@@ -28,15 +28,15 @@
 )]
 
 pub use self::{
-    agent::{Agent, StartError, run},
+    agent::{Agent, ReloadError, StartError, run},
     config::{Config, ConfigError},
     drop::Drop,
     handle::{Handle, Inbox, Refused, Request, Requested, Stopped},
     key::{Fingerprint, Key, KeyError, KeyLineError, KeyRing, KeyTextError, Stage},
     seal::{CHUNK_EXTRA, Content, OpenStream, Opened, Sealer},
     status::{
-        Agreement, Counters, ElectionStatus, Event, EventKind, Identity, LeaderStatus, MemberState,
-        MemberStatus, Reach, Role, Status, Verdict,
+        Agreement, Counters, ElectionStatus, Event, EventKind, Identity, KeyStatus, LeaderStatus,
+        MemberState, MemberStatus, Reach, Role, Status, Verdict,
     },
     store::StoreError,
     transport::{BindError, INBOUND, INBOUND_EACH, Received, Transport},

@@ -155,9 +155,14 @@ impl Node {
         match requested {
             Requested::Status(reply) => {
                 let index = self.inbox.next_index() - 1;
-                let status = self.core.status(now, index, self.transport.counters());
+                let keys = self.transport.sealer().status();
+                let status = self.core.status(now, index, self.transport.counters(), keys);
                 // Whoever asked may have gone.
                 let _ = reply.send(status);
+            }
+            Requested::Keys(ring) => self.transport.sealer_mut().set_ring(&ring),
+            Requested::Priority(election, worth) => {
+                self.core.set_priority(now, &election, worth, &self.inbox);
             }
             Requested::Dirty(elections) => self.core.set_dirty(now, &elections, &self.inbox),
             Requested::Do(Request::Leave, reply) => {

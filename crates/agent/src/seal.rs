@@ -50,7 +50,8 @@ use self::packet::{
 pub(crate) use self::packet::{CHUNK, MAX_HEADER, chunk_prefix};
 use crate::{
     drop::Drop,
-    key::{Fingerprint, KeyRing},
+    key::{Fingerprint, KeyRing, Stage},
+    status::KeyStatus,
 };
 
 mod packet;
@@ -214,6 +215,17 @@ impl Sealer {
     /// refuse us for it told us.
     pub const fn superseded(&self) -> Option<Boot> {
         self.superseded
+    }
+
+    /// The keys in use.
+    pub fn status(&self) -> KeyStatus {
+        let accepts: Vec<Fingerprint> = self.roots.iter().map(|root| root.fingerprint).collect();
+        let sending = accepts.iter().position(|&key| key == self.sending).unwrap_or_default();
+        KeyStatus {
+            stage: Stage::of(accepts.len(), sending).as_str(),
+            sends: self.sending.to_string(),
+            accepts: accepts.iter().map(Fingerprint::to_string).collect(),
+        }
     }
 
     /// The key we send under.

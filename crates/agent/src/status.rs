@@ -26,6 +26,19 @@ pub struct Status {
     pub elections: Vec<ElectionStatus>,
     /// What was sent, received and refused.
     pub counters: Counters,
+    /// Under which keys.
+    pub keys: KeyStatus,
+}
+
+/// The keys an agent uses, by fingerprint.
+#[derive(Clone, Debug, Eq, PartialEq, Serialize)]
+pub struct KeyStatus {
+    /// How far a rotation is: `settled`, `accept-both` or `send-new`.
+    pub stage: &'static str,
+    /// What it sends under.
+    pub sends: String,
+    /// What it accepts, oldest first.
+    pub accepts: Vec<String>,
 }
 
 /// Who somebody is.

@@ -3,7 +3,7 @@
 use std::{env, path::PathBuf};
 
 use bellwether_agent::{
-    Config,
+    Agent, Config,
     config::{Flag, Inputs},
 };
 
@@ -116,9 +116,18 @@ pub(crate) fn run(args: &Args) -> Result<bool, Failure> {
         .enable_all()
         .build()
         .map_err(|error| Failure::Other(format!("cannot start: {error}")))?;
-    let ended = runtime.block_on(bellwether_agent::run(&config, |agent| {
+    let started = |agent: &Agent| {
         let (name, address, api) = (&config.name, agent.address(), agent.api());
         eprintln!("{name} listens on {address}; ask it at http://{api}");
-    }));
+    };
+    let reread = || args.settings.load().map_err(|failure| failure.to_string());
+    let said = |taken: Result<Vec<String>, String>| match taken {
+        Ok(fields) if fields.is_empty() => {
+            eprintln!("read again: the keys; no setting has changed")
+        }
+        Ok(fields) => eprintln!("read again: the keys, and {}", fields.join(", ")),
+        Err(problem) => eprintln!("not read again: {problem}"),
+    };
+    let ended = runtime.block_on(bellwether_agent::run(&config, started, reread, said));
     ended.map(|()| true).map_err(|error| Failure::Other(error.to_string()))
 }

@@ -14,7 +14,7 @@ use crate::{
 #[derive(clap::Args)]
 pub(crate) struct Plain {
     #[command(flatten)]
-    asked: Asked,
+    pub(crate) asked: Asked,
     /// Print JSON
     #[arg(long)]
     pub(crate) json: bool,

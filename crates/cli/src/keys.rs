@@ -6,9 +6,12 @@ use std::{
 };
 
 use bellwether_agent::{Key, KeyRing, Stage};
-use serde_json::json;
+use serde_json::{Value, json};
 
-use crate::output::{Failure, plain_table};
+use crate::{
+    ask::Plain,
+    output::{Failure, plain_table},
+};
 
 /// A key is replaced in three steps: add, send, retire. Between two of them the file goes to every
 /// node and the agents are told to read it again (SIGHUP). `list` shows how far it is.
@@ -28,6 +31,8 @@ enum Verb {
     Send(Common),
     /// Step three: refuse all older keys
     Retire(Common),
+    /// Show the keys a running agent uses, by fingerprint
+    Status(Plain),
 }
 
 #[derive(clap::Args)]
@@ -42,23 +47,30 @@ struct Common {
 
 impl Args {
     pub(crate) fn json(&self) -> bool {
-        let (Verb::List(common) | Verb::Add(common) | Verb::Send(common) | Verb::Retire(common)) =
-            &self.verb;
-        common.json
+        match &self.verb {
+            Verb::List(common) | Verb::Add(common) | Verb::Send(common) | Verb::Retire(common) => {
+                common.json
+            }
+            Verb::Status(plain) => plain.json,
+        }
     }
 }
 
 pub(crate) fn run(args: &Args) -> Result<bool, Failure> {
     let failed = |error: bellwether_agent::KeyError| Failure::Other(error.to_string());
-    let (Verb::List(common) | Verb::Add(common) | Verb::Send(common) | Verb::Retire(common)) =
-        &args.verb;
+    let common = match &args.verb {
+        Verb::List(common) | Verb::Add(common) | Verb::Send(common) | Verb::Retire(common) => {
+            common
+        }
+        Verb::Status(plain) => return status(plain),
+    };
     let variable = || std::env::var_os("BELLWETHER_KEY_FILE").map(PathBuf::from);
     let file = common.key_file.clone().or_else(variable).ok_or_else(|| {
         Failure::Other("no key file: name one in --key-file or BELLWETHER_KEY_FILE".to_owned())
     })?;
     let mut ring = KeyRing::read(&file).map_err(failed)?;
     match &args.verb {
-        Verb::List(_) => {}
+        Verb::List(_) | Verb::Status(_) => {}
         Verb::Add(_) => {
             ring.add(Key::generate().map_err(failed)?).map_err(failed)?;
             ring.write(&file).map_err(failed)?;
@@ -79,27 +91,57 @@ pub(crate) fn run(args: &Args) -> Result<bool, Failure> {
     print(&ring, common.json)
 }
 
-fn print(ring: &KeyRing, json: bool) -> Result<bool, Failure> {
-    let mut out = io::stdout().lock();
-    let sent = ring.sending().fingerprint();
-    let keys = ring.keys().iter().map(Key::fingerprint);
-    if json {
-        let keys: Vec<_> = keys
-            .map(|key| json!({ "fingerprint": key.to_string(), "sent": key == sent }))
-            .collect();
-        writeln!(out, "{}", json!({ "stage": ring.stage().as_str(), "keys": keys }))?;
-        return Ok(true);
-    }
-    let mut table = plain_table(["key", "is"]);
-    for key in keys {
-        table.add_row([key.to_string(), if key == sent { "sent" } else { "accepted" }.to_owned()]);
-    }
-    writeln!(out, "{table}\nstage: {}", ring.stage().as_str())?;
-    let next = match ring.stage() {
-        Stage::Settled => return Ok(true),
-        Stage::AcceptBoth => "once every node has this file: `keys send`",
-        Stage::SendNew => "once every node sends the new key: `keys retire`",
+/// As the agent says it, in the shape of the file's.
+fn status(plain: &Plain) -> Result<bool, Failure> {
+    let keys = plain.asked.client()?.get("/v1/status")?["keys"].take();
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    let accepted = keys["accepts"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let shown = Shown {
+        stage: text(&keys["stage"]),
+        sent: text(&keys["sends"]),
+        keys: accepted.iter().map(text).collect(),
     };
-    writeln!(out, "next: {next}")?;
+    shown.print(plain.json)?;
+    Ok(true)
+}
+
+struct Shown {
+    stage: String,
+    sent: String,
+    keys: Vec<String>,
+}
+
+impl Shown {
+    fn print(&self, json: bool) -> io::Result<()> {
+        let mut out = io::stdout().lock();
+        let is_sent = |key: &String| *key == self.sent;
+        if json {
+            let key = |key| json!({ "fingerprint": key, "sent": is_sent(key) });
+            let keys: Vec<Value> = self.keys.iter().map(key).collect();
+            return writeln!(out, "{}", json!({ "stage": self.stage, "keys": keys }));
+        }
+        let mut table = plain_table(["key", "is"]);
+        for key in &self.keys {
+            let is = if is_sent(key) { "sent" } else { "accepted" };
+            table.add_row([key.clone(), is.to_owned()]);
+        }
+        writeln!(out, "{table}\nstage: {}", self.stage)
+    }
+}
+
+fn print(ring: &KeyRing, json: bool) -> Result<bool, Failure> {
+    let text = |key: &Key| key.fingerprint().to_string();
+    let shown = Shown {
+        stage: ring.stage().as_str().to_owned(),
+        sent: text(ring.sending()),
+        keys: ring.keys().iter().map(text).collect(),
+    };
+    shown.print(json)?;
+    let next = match ring.stage() {
+        Stage::AcceptBoth if !json => "once every node has this file: `keys send`",
+        Stage::SendNew if !json => "once every node sends the new key: `keys retire`",
+        _ => return Ok(true),
+    };
+    println!("next: {next}");
     Ok(true)
 }

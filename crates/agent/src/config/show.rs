@@ -41,7 +41,17 @@ impl Config {
         let (old, new) = (values(self), values(newer));
         let fields: BTreeSet<&String> = old.keys().chain(new.keys()).collect();
         let changed = fields.into_iter().filter(|field| old.get(*field) != new.get(*field));
-        changed.map(|field| Change { field: field.clone(), live: is_live(field) }).collect()
+        changed.map(|field| Change { field: field.clone(), live: self.is_live(field) }).collect()
+    }
+
+    /// Whom to talk to, what others read, and what this node is worth: no machine has to be built anew.
+    fn is_live(&self, field: &str) -> bool {
+        let worth = field.strip_prefix("election.").and_then(|rest| rest.strip_suffix(".priority"));
+        let eventual = |name| {
+            let election = self.elections.iter().find(|election| election.name == name);
+            election.is_some_and(|election| matches!(election.mode, Mode::Eventual(_)))
+        };
+        field == "join" || field.starts_with("tags.") || worth.is_some_and(eventual)
     }
 
     /// Every field, its value, and where that came from.
@@ -113,12 +123,6 @@ impl Config {
         }
         all
     }
-}
-
-/// Whom to talk to, what others read, what this node is worth and what it runs: no machine has to be built anew.
-fn is_live(field: &str) -> bool {
-    let priority = field.starts_with("election.") && field.ends_with(".priority");
-    field == "join" || field.starts_with("tags.") || field.starts_with("hook.") || priority
 }
 
 fn quoted(value: &impl ToString) -> String {

@@ -3,7 +3,13 @@
 use super::*;
 
 impl Core {
-    pub(crate) fn status(&self, now: Time, index: u64, mut counters: Counters) -> Status {
+    pub(crate) fn status(
+        &self,
+        now: Time,
+        index: u64,
+        mut counters: Counters,
+        keys: KeyStatus,
+    ) -> Status {
         for (&reason, &count) in &self.refused {
             *counters.dropped.entry(reason).or_default() += count;
         }
@@ -22,6 +28,7 @@ impl Core {
             members,
             elections,
             counters,
+            keys,
         }
     }
 

@@ -130,7 +130,7 @@ impl World {
     }
 
     fn leaders(&self) -> Vec<Option<String>> {
-        let status = |core: &Core| core.status(self.now, 0, Counters::default());
+        let status = |core: &Core| core.status(self.now, 0, Counters::default(), no_keys());
         let leader = |core: &Core| status(core).elections[0].leader.clone().map(|node| node.name);
         self.nodes.iter().flatten().map(|(core, ..)| leader(core)).collect()
     }
@@ -145,7 +145,7 @@ fn nodes_that_know_one_address_find_each_other_and_agree() {
     let mut world = World::new(5);
     world.pass(Duration::from_secs(10));
     assert!(world.all_name(0), "{:?}", world.leaders());
-    let status = world.core(3).status(world.now, 7, Counters::default());
+    let status = world.core(3).status(world.now, 7, Counters::default(), no_keys());
     assert_eq!(status.members.len(), 5);
     let names: Vec<&str> = status.members.iter().map(|member| member.name.as_str()).collect();
     assert_eq!(names, ["node-0", "node-1", "node-2", "node-3", "node-4"]);
@@ -177,7 +177,7 @@ fn the_best_of_the_others_leads_when_the_leader_is_gone_and_it_all_is_in_the_his
     let mut left = kinds.iter();
     assert!(order.iter().all(|kind| left.any(|other| other == kind)), "{kinds:?}");
     assert!(events.iter().any(|event| event.event == EventKind::BecameLeader));
-    let failed = &world.core(2).status(world.now, 0, Counters::default()).members[0];
+    let failed = &world.core(2).status(world.now, 0, Counters::default(), no_keys()).members[0];
     assert_eq!((failed.name.as_str(), failed.state), ("node-0", MemberState::Failed));
     assert!(!failed.verdicts.is_empty() && failed.verdicts.iter().any(|one| one.by.is_some()));
 }
@@ -194,9 +194,12 @@ fn a_restarted_node_is_welcome_again() {
     let alive = |status: Status| {
         status.members.iter().filter(|member| member.state == MemberState::Alive).count()
     };
-    assert!(
-        (0..4).all(|node| alive(world.core(node).status(world.now, 0, Counters::default())) == 4)
-    );
+    assert!((0..4).all(|node| alive(world.core(node).status(
+        world.now,
+        0,
+        Counters::default(),
+        no_keys()
+    )) == 4));
 }
 
 #[test]
@@ -227,13 +230,13 @@ fn requests_are_granted_or_refused_with_a_reason() {
     ask(&mut world, 2, tag("b2".to_owned())).unwrap();
     world.pass(Duration::from_secs(5));
     assert_eq!(
-        world.core(0).status(world.now, 0, Counters::default()).members[2].tags["rack"],
+        world.core(0).status(world.now, 0, Counters::default(), no_keys()).members[2].tags["rack"],
         "b2"
     );
     let refused = ask(&mut world, 2, tag("x".repeat(300))).unwrap_err();
     assert!(refused.to_string().contains("255"), "{refused}");
     assert_eq!(
-        world.core(2).status(world.now, 0, Counters::default()).members[2].tags["rack"],
+        world.core(2).status(world.now, 0, Counters::default(), no_keys()).members[2].tags["rack"],
         "b2",
         "as it was"
     );
@@ -256,12 +259,15 @@ fn who_was_stopped_does_not_wake_up_leading() {
 fn nonsense_is_refused_and_changes_nothing() {
     let mut world = World::new(2);
     world.pass(Duration::from_secs(5));
-    let before = format!("{:?}", world.core(0).status(world.now, 0, Counters::default()).elections);
+    let before = format!(
+        "{:?}",
+        world.core(0).status(world.now, 0, Counters::default(), no_keys()).elections
+    );
     let peer = world.core(1).me();
     for body in [&[][..], &[2], &[0, 9], &[9], &[0, 255, 255], &[1, 0, 0, 0, 0, 0]] {
         world.with(0, |core, now, inbox| core.on_message(now, peer, body, inbox));
     }
-    let after = world.core(0).status(world.now, 0, Counters::default());
+    let after = world.core(0).status(world.now, 0, Counters::default(), no_keys());
     assert_eq!(format!("{:?}", after.elections), before);
     assert_eq!(after.counters.dropped["malformed"], 6);
 }
@@ -274,7 +280,7 @@ fn a_dirty_node_hands_over_and_stands_again_when_it_is_clean() {
     world.with(0, |core, now, inbox| core.set_dirty(now, &backup, inbox));
     world.pass(Duration::from_secs(5));
     assert!(world.all_name(1), "{:?}", world.leaders());
-    let status = world.core(0).status(world.now, 0, Counters::default());
+    let status = world.core(0).status(world.now, 0, Counters::default(), no_keys());
     assert_eq!(status.elections[0].role, Role::Observer);
     world.with(0, |core, now, inbox| core.set_dirty(now, &BTreeSet::new(), inbox));
     world.nodes[1] = None;
@@ -306,4 +312,8 @@ fn who_hears_nobody_any_more_leads_on_or_not_as_it_was_told() {
         world.pass(Duration::from_secs(10));
         assert!(world.all_name(0), "{told:?}: {:?}", world.leaders());
     }
+}
+
+fn no_keys() -> KeyStatus {
+    KeyStatus { stage: "settled", sends: String::new(), accepts: vec![] }
 }

@@ -11,8 +11,8 @@ use std::{
 
 use bellwether_agent::{
     Agreement, Config, Counters, ElectionStatus, Event, EventKind, Handle, Identity, Inbox,
-    LeaderStatus, MemberState, MemberStatus, Reach, Refused, Request, Requested, Role, Status,
-    Verdict,
+    KeyStatus, LeaderStatus, MemberState, MemberStatus, Reach, Refused, Request, Requested, Role,
+    Status, Verdict,
     api::{Api, Token, serve},
     hooks::HookView,
 };
@@ -85,6 +85,11 @@ pub(crate) fn status() -> Status {
             election("lost", None, false),
         ],
         counters: Counters { dropped: BTreeMap::from([("replay", 3)]), ..Counters::default() },
+        keys: KeyStatus {
+            stage: "settled",
+            sends: "0badcafe".to_owned(),
+            accepts: vec!["0badcafe".to_owned()],
+        },
     }
 }
 
@@ -138,7 +143,7 @@ async fn answer(
         tokio::select! {
             requested = inbox.requests.recv() => match requested {
                 None => return,
-                Some(Requested::Dirty(_)) => {}
+                Some(Requested::Dirty(_) | Requested::Keys(_) | Requested::Priority(..)) => {}
                 Some(Requested::Status(reply)) => {
                     let mut status = status.lock().expect("not poisoned").clone();
                     status.index = inbox.next_index() - 1;
