@@ -518,13 +518,24 @@ impl Network {
         (self.routes.get(source).expect("it was there or has just been kept"), self.links())
     }
 
-    /// The present paths: those with everybody up, if nobody who is down stands in one of them.
+    /// The present paths: those with everybody up, but around those that are down.
     fn present_paths(&self, source: u32) -> Rc<Row> {
-        let whole = self.routes.whole(source).filter(|row| {
+        let whole = self.routes.whole(source).filter(|_| self.nothing_cut());
+        let around = whole.and_then(|whole| {
             let down = (0..self.up.len() as u32).filter(|&node| !self.is_up(node));
-            self.nothing_cut() && !{ down }.any(|node| row.is_relay(self.links(), source, node))
+            let length = |link| match self.routing {
+                Routing::Length => self.links().length(link),
+                Routing::Hops | Routing::None => 1.0,
+            };
+            let relays = |node| self.relays(node);
+            self.search.borrow_mut().around(down, self.links(), source, &whole, length, relays)
         });
-        whole.unwrap_or_else(|| self.find_paths(source))
+        around.unwrap_or_else(|| self.find_paths(source))
+    }
+
+    /// Whether a node passes on what others have sent.
+    fn relays(&self, node: u32) -> bool {
+        self.routing != Routing::None && self.up[node as usize]
     }
 
     #[inline]
@@ -555,7 +566,7 @@ impl Network {
 
     /// The present paths, found anew.
     fn find_paths(&self, source: u32) -> Rc<Row> {
-        let relays = |node: u32| self.routing != Routing::None && self.up[node as usize];
+        let relays = |node| self.relays(node);
         let whole = self.nothing_cut();
         let works = |a, b| whole || (self.same_side(a, b) && !self.cuts.contains(&(a, b)));
         let mut search = self.search.borrow_mut();

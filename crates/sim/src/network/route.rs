@@ -2,7 +2,8 @@
 //!
 //! Where everybody is up and nothing is cut the paths are a property of the placement alone: those are kept
 //! apart and shared by every copy of the network, and a row of them stays true for as long as nobody who
-//! is down stands in the middle of one of its paths. A crash thus costs only the rows it has broken.
+//! is down stands in the middle of one of its paths. A crash thus costs only the rows it has broken, and of
+//! those only the paths through it.
 //!
 //! Lengths are added up in one order only, from the source outwards, so that rows do not depend on how the
 //! next node is found; where the shortest link allows it, that is by buckets instead of a heap.
@@ -29,7 +30,7 @@ pub(crate) struct Links {
 }
 
 impl Links {
-    /// Links to each of `neighbours`, as long as `length` says.
+    /// Links to each of `neighbours`, as long as `length` says, which is the same both ways.
     pub(crate) fn new(neighbours: &[Vec<u32>], length: impl Fn(u32, u32) -> f64) -> Self {
         let mut links = Self {
             first: vec![0],
@@ -57,6 +58,18 @@ impl Links {
     /// How many nodes there are.
     fn nodes(&self) -> usize {
         self.first.len() - 1
+    }
+
+    /// The same link the other way, if it is among the first few there.
+    fn back(&self, link: usize) -> Option<usize> {
+        let back = self.back[link];
+        (back != NOT_NEAR).then(|| self.first[self.to[link] as usize] as usize + usize::from(back))
+    }
+
+    /// How long a link is.
+    #[inline]
+    pub(crate) fn length(&self, link: usize) -> f64 {
+        self.length[link]
     }
 
     /// The links of `from`, as positions in the arrays.
@@ -297,19 +310,22 @@ impl Search {
     }
 
     fn row(&self, links: &Links, source: u32) -> Row {
-        let near = |node: usize| {
-            if self.parent[node] == UNREACHABLE {
-                return Some(Near { neighbour: NOT_NEAR, hops: NO_PATH });
-            }
-            let hops = u8::try_from(self.hops[node]).ok().filter(|&hops| hops != NO_PATH)?;
-            if node == source as usize {
-                return Some(Near { neighbour: NOT_NEAR, hops });
-            }
-            let neighbour = links.back[self.link[node] as usize];
-            (neighbour != NOT_NEAR).then_some(Near { neighbour, hops })
-        };
-        let row: Option<Box<[Near]>> = (0..links.nodes()).map(near).collect();
+        let row: Option<Box<[Near]>> =
+            (0..links.nodes()).map(|node| self.near(links, source, node)).collect();
         row.map_or_else(|| Row::Any(self.parent.as_slice().into()), Row::Near)
+    }
+
+    /// The entry of a node, if it fits.
+    fn near(&self, links: &Links, source: u32, node: usize) -> Option<Near> {
+        if self.parent[node] == UNREACHABLE {
+            return Some(Near { neighbour: NOT_NEAR, hops: NO_PATH });
+        }
+        let hops = u8::try_from(self.hops[node]).ok().filter(|&hops| hops != NO_PATH)?;
+        if node == source as usize {
+            return Some(Near { neighbour: NOT_NEAR, hops });
+        }
+        let neighbour = links.back[self.link[node] as usize];
+        (neighbour != NOT_NEAR).then_some(Near { neighbour, hops })
     }
 
     /// How far each node was from the source of the last search; infinite without a path.
@@ -421,25 +437,120 @@ impl Search {
     ) {
         self.begin(links, source);
         self.frontier.push(Reverse((Length(0.0), source)));
+        self.spread(links, |link| links.length[link], |at| at == source || relays(at), works);
+    }
+
+    /// On from the frontier, to all that are not done.
+    fn spread(
+        &mut self,
+        links: &Links,
+        length: impl Fn(usize) -> f64,
+        relays: impl Fn(u32) -> bool,
+        works: impl Fn(u32, u32) -> bool,
+    ) {
         while let Some(Reverse((Length(so_far), at))) = self.frontier.pop() {
-            if !self.finish(at) || (at != source && !relays(at)) {
+            if !self.finish(at) || !relays(at) {
                 continue;
             }
             for link in links.of(at) {
                 let next = links.to[link];
-                let via_here = so_far + links.length[link];
+                let via_here = so_far + length(link);
                 let slot = next as usize;
-                let better = via_here < self.length[slot]
-                    || (via_here == self.length[slot]
-                        && !self.done[slot]
-                        && at < self.parent[slot]);
-                if better && works(at, next) {
+                if !self.done[slot] && self.is_better(next, via_here, at) && works(at, next) {
                     self.length[slot] = via_here;
                     self.reach(next, at, link);
                     self.frontier.push(Reverse((Length(via_here), next)));
                 }
             }
         }
+    }
+
+    /// Whether a path to `node` is better than the one known, if it is this long and its last relay is `via`.
+    fn is_better(&self, node: u32, length: f64, via: u32) -> bool {
+        let known = self.length[node as usize];
+        length < known || (length == known && via < self.parent[node as usize])
+    }
+
+    /// The row of `source` where these nodes are `down`, from that with everybody up. Whoever is reached through
+    /// none of them keeps its path: the others have not become shorter. `None` if so many are that a search is
+    /// faster, or if two nodes are in one place, where equals are told apart by who was found first.
+    pub(crate) fn around(
+        &mut self,
+        down: impl Iterator<Item = u32>,
+        links: &Links,
+        source: u32,
+        whole: &Rc<Row>,
+        length: impl Fn(usize) -> f64,
+        relays: impl Fn(u32) -> bool,
+    ) -> Option<Rc<Row>> {
+        let Row::Near(before) = &**whole else { return None };
+        if links.shortest <= 0.0 {
+            return None;
+        }
+        self.begin(links, source);
+        self.done.fill(true);
+        self.order.extend(down.filter(|&node| node != source));
+        let roots = self.order.len();
+        let mut next = 0;
+        while let Some(&at) = self.order.get(next) {
+            next += 1;
+            for &to in &links.to[links.of(at)] {
+                if to != source && self.done[to as usize] && whole.parent(links, to) == Some(at) {
+                    self.done[to as usize] = false;
+                    self.order.push(to);
+                }
+            }
+        }
+        let behind = self.order.split_off(roots);
+        if behind.is_empty() {
+            return Some(Rc::clone(whole));
+        }
+        if behind.len() > links.nodes() / 4 {
+            return None;
+        }
+        let relays = |node| node == source || relays(node);
+        for &node in &behind {
+            for link in links.of(node) {
+                let from = links.to[link];
+                if !self.done[from as usize] || !relays(from) {
+                    continue;
+                }
+                let Some(so_far) = self.measure(links, before, from, &length) else { continue };
+                let via = so_far + length(link);
+                if self.is_better(node, via, from) {
+                    self.length[node as usize] = via;
+                    self.reach(node, from, links.back(link)?);
+                }
+            }
+            if self.parent[node as usize] != UNREACHABLE {
+                self.frontier.push(Reverse((Length(self.length[node as usize]), node)));
+            }
+        }
+        self.spread(links, &length, relays, |_, _| true);
+        let mut row = before.clone();
+        for &node in &behind {
+            row[node as usize] = self.near(links, source, node as usize)?;
+        }
+        Some(Rc::new(Row::Near(row)))
+    }
+
+    /// How far `node` is on its path in `row`, if there is one, and over how many links.
+    fn measure(
+        &mut self,
+        links: &Links,
+        row: &[Near],
+        node: u32,
+        length: &impl Fn(usize) -> f64,
+    ) -> Option<f64> {
+        let slot = node as usize;
+        let Near { neighbour, hops } = row[slot];
+        if self.length[slot] == f64::INFINITY && hops != NO_PATH {
+            let link = links.first[slot] as usize + usize::from(neighbour);
+            let so_far = self.measure(links, row, links.to[link], length)?;
+            self.length[slot] = so_far + length(link);
+            self.hops[slot] = hops.into();
+        }
+        (hops != NO_PATH).then_some(self.length[slot])
     }
 }
 
@@ -532,20 +643,25 @@ mod tests {
         }
     }
 
+    /// 144 nodes, at random or on a grid.
+    fn field(seed: u64, grid: bool) -> Links {
+        let mut rng = Seed::new(seed).rng();
+        let scatter = |i: u32| match grid {
+            true => (f64::from(i % 12), f64::from(i / 12)),
+            false => (12.0 * rng.unit(), 12.0 * rng.unit()),
+        };
+        let places: Vec<(f64, f64)> = (0..144).map(scatter).collect();
+        let length = |a: u32, b: u32| distance(places[a as usize], places[b as usize]);
+        let near = |a| (0..144).filter(move |&b| a != b && length(a, b) <= 2.0).collect();
+        Links::new(&(0..144).map(near).collect::<Vec<_>>(), length)
+    }
+
     /// The buckets are only a faster heap: on fields with near and far neighbours, dead relays and closed
     /// links, and on a grid, where most paths have equals.
     #[test]
     fn buckets_find_what_a_heap_finds() {
         for (seed, grid) in (0..20).map(|seed| (seed, seed % 2 == 0)) {
-            let mut rng = Seed::new(seed).rng();
-            let scatter = |i: u32| match grid {
-                true => (f64::from(i % 12), f64::from(i / 12)),
-                false => (12.0 * rng.unit(), 12.0 * rng.unit()),
-            };
-            let places: Vec<(f64, f64)> = (0..144).map(scatter).collect();
-            let length = |a: u32, b: u32| distance(places[a as usize], places[b as usize]);
-            let near = |a| (0..144).filter(move |&b| a != b && length(a, b) <= 2.0).collect();
-            let links = Links::new(&(0..144).map(near).collect::<Vec<_>>(), length);
+            let links = field(seed, grid);
             let relays = |node: u32| node % 7 != 3;
             let works = |a: u32, b: u32| !(a + 2 * b).is_multiple_of(11);
             let (mut heap, mut buckets) = (Search::default(), Search::default());
@@ -556,6 +672,35 @@ mod tests {
                 assert_eq!(buckets.length, heap.length);
             }
         }
+    }
+
+    /// Going around the dead is only a faster search, by hops and by length, whoever is dead.
+    #[test]
+    fn around_the_dead_lead_the_paths_a_search_finds() {
+        let mut broken = 0;
+        for (seed, grid) in (0..20).map(|seed| (seed, seed % 2 == 0)) {
+            let links = field(seed, grid);
+            let mut rng = Seed::new(seed).named("dead").rng();
+            let mut search = Search::default();
+            for source in 0..144 {
+                let dead: Vec<u32> = (0..rng.below(4)).map(|_| rng.below(144) as u32).collect();
+                let down = || dead.iter().copied();
+                let relays = |node: u32| !dead.contains(&node);
+                for by_hops in [true, false] {
+                    let length = |link| if by_hops { 1.0 } else { links.length[link] };
+                    let mut find = |relays: &dyn Fn(u32) -> bool| match by_hops {
+                        true => search.fewest(&links, source, relays, |_, _| true),
+                        false => search.shortest(&links, source, relays, |_, _| true),
+                    };
+                    let (whole, found) = (Rc::new(find(&|_| true)), find(&relays));
+                    let around = search.around(down(), &links, source, &whole, length, relays);
+                    let relay = down().any(|node| whole.is_relay(&links, source, node));
+                    assert_eq!(around.as_deref().unwrap_or(&found), &found, "{seed} {source}");
+                    broken += u32::from(relay && around.is_some());
+                }
+            }
+        }
+        assert!(broken > 1_000, "only {broken} rows were mended");
     }
 
     /// A byte holds neither the numbers of three hundred neighbours nor a path of three hundred links.
