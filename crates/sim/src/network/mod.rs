@@ -519,7 +519,7 @@ impl Network {
     }
 
     /// The present paths: those with everybody up, but around those that are down.
-    fn present_paths(&self, source: u32) -> Rc<Row> {
+    fn present_paths(&self, source: u32) -> Row {
         let whole = self.routes.whole(source).filter(|_| self.nothing_cut());
         let around = whole.and_then(|whole| {
             let down = (0..self.up.len() as u32).filter(|&node| !self.is_up(node));
@@ -565,15 +565,15 @@ impl Network {
     }
 
     /// The present paths, found anew.
-    fn find_paths(&self, source: u32) -> Rc<Row> {
+    fn find_paths(&self, source: u32) -> Row {
         let relays = |node| self.relays(node);
         let whole = self.nothing_cut();
         let works = |a, b| whole || (self.same_side(a, b) && !self.cuts.contains(&(a, b)));
         let mut search = self.search.borrow_mut();
-        let row = Rc::new(match self.routing {
+        let row = match self.routing {
             Routing::Hops | Routing::None => search.fewest(self.links(), source, relays, works),
             Routing::Length => search.shortest(self.links(), source, relays, works),
-        });
+        };
         if whole && !self.up.contains(&false) {
             self.routes.keep_whole(source, self.up.len(), &row);
         }

@@ -27,6 +27,8 @@ pub(crate) struct Links {
     back: Vec<u8>,
     shortest: f64,
     longest: f64,
+    /// The most links of any node.
+    most: usize,
 }
 
 impl Links {
@@ -39,6 +41,7 @@ impl Links {
             back: Vec::new(),
             shortest: f64::INFINITY,
             longest: 0.0,
+            most: 0,
         };
         for (from, near) in (0..).zip(neighbours) {
             for &to in near {
@@ -51,6 +54,7 @@ impl Links {
                 links.longest = links.longest.max(length);
             }
             links.first.push(links.to.len() as u32);
+            links.most = links.most.max(near.len());
         }
         links
     }
@@ -83,23 +87,24 @@ impl Links {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Routes {
     /// As things are.
-    rows: Vec<Option<Rc<Row>>>,
+    rows: Vec<Option<Row>>,
     /// With everybody up and nothing cut.
-    whole: Rc<RefCell<Vec<Option<Rc<Row>>>>>,
+    whole: Rc<RefCell<Vec<Option<Row>>>>,
     /// For those that have sent to all, in which order those are reached.
     orders: BTreeMap<u32, Rc<[u32]>>,
 }
 
 /// The shortest-path tree of one source: for each node the one before it on the path from the source.
 ///
-/// There are as many of these as nodes, and every message looks something up in one: bytes count.
+/// There are as many of these as nodes, and every message looks something up in one: bytes count. A clone is
+/// the same row.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Row {
     /// That node's number among the neighbours, and how many links the path has.
-    Near(Box<[Near]>),
+    Near(Rc<[Near]>),
     /// [`UNREACHABLE`] if there is no path. Where somebody has too many neighbours, or a path too many
     /// links, for a byte.
-    Any(Box<[u32]>),
+    Any(Rc<[u32]>),
 }
 
 /// One node of a [`Row`].
@@ -136,7 +141,7 @@ impl Routes {
 
     /// The tree of `source`, if it is known.
     #[inline]
-    pub(crate) fn get(&self, source: u32) -> Option<&Rc<Row>> {
+    pub(crate) fn get(&self, source: u32) -> Option<&Row> {
         self.rows.get(source as usize)?.as_ref()
     }
 
@@ -151,7 +156,7 @@ impl Routes {
     }
 
     /// Keeps the tree of one of `nodes` sources.
-    pub(crate) fn keep(&mut self, source: u32, nodes: usize, row: Rc<Row>) {
+    pub(crate) fn keep(&mut self, source: u32, nodes: usize, row: Row) {
         if self.rows.is_empty() {
             self.rows.resize(nodes, None);
         }
@@ -159,17 +164,17 @@ impl Routes {
     }
 
     /// The tree of `source` with everybody up and nothing cut, if it is known.
-    pub(crate) fn whole(&self, source: u32) -> Option<Rc<Row>> {
+    pub(crate) fn whole(&self, source: u32) -> Option<Row> {
         self.whole.borrow().get(source as usize)?.clone()
     }
 
     /// Keeps such a tree of one of `nodes` sources, here and in every copy.
-    pub(crate) fn keep_whole(&self, source: u32, nodes: usize, row: &Rc<Row>) {
+    pub(crate) fn keep_whole(&self, source: u32, nodes: usize, row: &Row) {
         let mut whole = self.whole.borrow_mut();
         if whole.is_empty() {
             whole.resize(nodes, None);
         }
-        whole[source as usize] = Some(Rc::clone(row));
+        whole[source as usize] = Some(row.clone());
     }
 }
 
@@ -250,6 +255,8 @@ pub(crate) struct Search {
     order: Vec<u32>,
     frontier: BinaryHeap<Reverse<(Length, u32)>>,
     buckets: Vec<Vec<u32>>,
+    /// The links of one node that lead anywhere nearer: the end, the link, and how far it is that way.
+    nearer: Vec<(u32, u32, f64)>,
 }
 
 impl Search {
@@ -310,7 +317,7 @@ impl Search {
     }
 
     fn row(&self, links: &Links, source: u32) -> Row {
-        let row: Option<Box<[Near]>> =
+        let row: Option<Rc<[Near]>> =
             (0..links.nodes()).map(|node| self.near(links, source, node)).collect();
         row.map_or_else(|| Row::Any(self.parent.as_slice().into()), Row::Near)
     }
@@ -391,34 +398,39 @@ impl Search {
         let per_unit = 1.0 / width;
         self.buckets.resize(self.buckets.len().max(count), Vec::new());
         self.buckets[0].push(source);
+        self.nearer.resize(links.most + 1, (0, 0, 0.0));
         let (mut waiting, mut bucket) = (1, 0);
         while waiting > 0 {
             let mut nodes = std::mem::take(&mut self.buckets[bucket & mask]);
             waiting -= nodes.len();
             for at in nodes.drain(..) {
-                let so_far = self.length[at as usize];
                 if !self.finish(at) || (at != source && !relays(at)) {
                     continue;
                 }
-                for link in links.of(at) {
-                    let next = links.to[link];
-                    let via_here = so_far + links.length[link];
+                // Few links lead anywhere nearer, and which ones cannot be foretold: they are picked out
+                // without a branch.
+                let so_far = self.length[at as usize];
+                let (range, lengths) = (links.of(at), &self.length[..]);
+                let ends = links.to[range.clone()].iter().zip(&links.length[range.clone()]);
+                let mut picked = 0;
+                for (link, (&next, &length)) in range.zip(ends) {
+                    let via_here = so_far + length;
+                    self.nearer[picked] = (next, link as u32, via_here);
+                    picked += usize::from(via_here <= lengths[next as usize]);
+                }
+                for &(next, link, via_here) in &self.nearer[..picked] {
                     let slot = next as usize;
                     let known = self.length[slot];
-                    if via_here > known || !works(at, next) {
+                    if !works(at, next) || (via_here == known && at >= self.parent[slot]) {
                         continue;
                     }
-                    if via_here < known {
-                        self.length[slot] = via_here;
-                        self.reach(next, at, link);
-                        // Nearer, but in the same bucket: there it is already.
-                        let place = (via_here * per_unit) as u32;
-                        if known == f64::INFINITY || (known * per_unit) as u32 != place {
-                            self.buckets[place as usize & mask].push(next);
-                            waiting += 1;
-                        }
-                    } else if at < self.parent[slot] {
-                        self.reach(next, at, link);
+                    self.length[slot] = via_here;
+                    (self.parent[slot], self.link[slot]) = (at, link);
+                    // Nearer, but in the same bucket: there it is already.
+                    let place = (via_here * per_unit) as u32;
+                    if (known * per_unit) as u32 != place {
+                        self.buckets[place as usize & mask].push(next);
+                        waiting += 1;
                     }
                 }
             }
@@ -479,11 +491,11 @@ impl Search {
         down: impl Iterator<Item = u32>,
         links: &Links,
         source: u32,
-        whole: &Rc<Row>,
+        whole: &Row,
         length: impl Fn(usize) -> f64,
         relays: impl Fn(u32) -> bool,
-    ) -> Option<Rc<Row>> {
-        let Row::Near(before) = &**whole else { return None };
+    ) -> Option<Row> {
+        let Row::Near(before) = whole else { return None };
         if links.shortest <= 0.0 {
             return None;
         }
@@ -503,7 +515,7 @@ impl Search {
         }
         let behind = self.order.split_off(roots);
         if behind.is_empty() {
-            return Some(Rc::clone(whole));
+            return Some(whole.clone());
         }
         if behind.len() > links.nodes() / 4 {
             return None;
@@ -527,11 +539,12 @@ impl Search {
             }
         }
         self.spread(links, &length, relays, |_, _| true);
-        let mut row = before.clone();
+        let mut row = Rc::<[Near]>::from(&before[..]);
+        let entries = Rc::make_mut(&mut row);
         for &node in &behind {
-            row[node as usize] = self.near(links, source, node as usize)?;
+            entries[node as usize] = self.near(links, source, node as usize)?;
         }
-        Some(Rc::new(Row::Near(row)))
+        Some(Row::Near(row))
     }
 
     /// How far `node` is on its path in `row`, if there is one, and over how many links.
@@ -692,10 +705,10 @@ mod tests {
                         true => search.fewest(&links, source, relays, |_, _| true),
                         false => search.shortest(&links, source, relays, |_, _| true),
                     };
-                    let (whole, found) = (Rc::new(find(&|_| true)), find(&relays));
+                    let (whole, found) = (find(&|_| true), find(&relays));
                     let around = search.around(down(), &links, source, &whole, length, relays);
                     let relay = down().any(|node| whole.is_relay(&links, source, node));
-                    assert_eq!(around.as_deref().unwrap_or(&found), &found, "{seed} {source}");
+                    assert_eq!(around.as_ref().unwrap_or(&found), &found, "{seed} {source}");
                     broken += u32::from(relay && around.is_some());
                 }
             }
