@@ -23,8 +23,9 @@ impl Migration {
     /// `p` need not be normalised: the rule is linear in it.
     pub fn of(p: &[f64], reporter: usize) -> Option<Self> {
         let &share = p.get(reporter)?;
-        let above = || p.iter().filter(|&&other| other > share);
-        let target = (above().sum::<f64>() + share) / (above().count() as f64 + 1.0);
+        let above = p.iter().filter(|&&other| other > share);
+        let (sum, count) = above.fold((0.0, 0.0), |(sum, count), other| (sum + other, count + 1.0));
+        let target = (sum + share) / (count + 1.0);
         let excess: f64 = p.iter().map(|&other| (other - target).max(0.0)).sum();
         // Rounding may leave the mean of equals a hair off: then there is nobody to take from.
         let changes = excess > 0.0 && target > share;

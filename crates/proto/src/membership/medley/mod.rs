@@ -136,6 +136,7 @@ use crate::{
 
 mod addresses;
 mod config;
+mod ids;
 mod join;
 mod message;
 mod news;

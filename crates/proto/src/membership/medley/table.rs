@@ -2,7 +2,7 @@
 //!
 //! Everybody ever heard of has a position in one sorted book. What changes about a member takes twelve
 //! bytes there; its identity and distance take another twelve. Life numbers other than the first are
-//! rare and kept apart.
+//! rare and kept apart. What one message asks about a member lies in one cache line.
 //!
 //! The merge rule (R10) is the whole of the protocol's consistency, so it is a pure function of the
 //! table and one [`Update`]. `i` is the life and incarnation it speaks of, `c` the one recorded;
@@ -21,6 +21,7 @@ use alloc::{collections::VecDeque, vec::Vec};
 
 use super::{
     Contact,
+    ids::Ids,
     message::{Status, Update},
 };
 use crate::{
@@ -65,9 +66,7 @@ pub(super) enum Merged {
 /// Everybody but ourselves, by identity.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Table {
-    ids: Vec<NodeId>,
-    /// `NaN` if unknown.
-    distances: Vec<f32>,
+    ids: Ids,
     records: Vec<Record>,
     /// The lives that are not [`FIRST`], by identity.
     boots: Vec<(NodeId, Boot)>,
@@ -76,9 +75,11 @@ pub(super) struct Table {
     listed: usize,
 }
 
-/// Twelve bytes for each known node.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+/// Sixteen bytes for each known node.
+#[derive(Clone, Copy, Debug, PartialEq)]
 struct Record {
+    /// `NaN` if unknown.
+    distance: f32,
     incarnation: Incarnation,
     /// Last heard of, in units of 2^14 microseconds: 32 bits then last for two years.
     contact: u32,
@@ -94,6 +95,10 @@ struct Grave {
 }
 
 impl Record {
+    /// Of somebody of whom nothing is known.
+    const BLANK: Self =
+        Self { distance: f32::NAN, incarnation: Incarnation::new(0), contact: 0, bits: 0 };
+
     fn state(self) -> Option<State> {
         match self.bits & STATE {
             1 => Some(State::Alive),
@@ -138,8 +143,7 @@ impl Table {
         contacts.retain(|contact| contact.id != me);
         contacts.sort_by_key(|contact| contact.id);
         let mut table = Self {
-            ids: Vec::with_capacity(contacts.len()),
-            distances: Vec::with_capacity(contacts.len()),
+            ids: Ids::with_capacity(me, contacts.len()),
             records: Vec::with_capacity(contacts.len()),
             boots: Vec::new(),
             graves: VecDeque::new(),
@@ -167,27 +171,20 @@ impl Table {
     }
 
     pub(super) fn position(&self, id: NodeId) -> Option<usize> {
-        // Simulated nodes are numbered from zero without gaps but their own.
-        let guess = usize::try_from(id.get()).unwrap_or(usize::MAX);
-        for at in [guess, guess.wrapping_sub(1)] {
-            if self.ids.get(at) == Some(&id) {
-                return Some(at);
-            }
-        }
-        self.ids.binary_search(&id).ok()
+        self.ids.position(id)
     }
 
     /// The first position behind `id`, known or not.
     pub(super) fn behind(&self, id: NodeId) -> usize {
-        self.ids.partition_point(|&other| other <= id)
+        self.ids.behind(id)
     }
 
     pub(super) fn id(&self, at: usize) -> NodeId {
-        self.ids[at]
+        self.ids.get(at)
     }
 
     pub(super) fn distance(&self, at: usize) -> f32 {
-        self.distances[at]
+        self.records[at].distance
     }
 
     /// How far the farthest neighbour is; zero if there is none of known distance.
@@ -221,7 +218,7 @@ impl Table {
     pub(super) fn life(&self, at: usize) -> (Boot, Incarnation) {
         let record = self.records[at];
         let boot = if record.has(OTHER_LIFE) {
-            let found = self.boots.binary_search_by_key(&self.ids[at], |&(id, _)| id);
+            let found = self.boots.binary_search_by_key(&self.ids.get(at), |&(id, _)| id);
             found.map_or(FIRST, |found| self.boots[found].1)
         } else {
             FIRST
@@ -230,7 +227,7 @@ impl Table {
     }
 
     pub(super) fn peer(&self, at: usize) -> Peer {
-        Peer::new(self.ids[at], self.life(at).0)
+        Peer::new(self.ids.get(at), self.life(at).0)
     }
 
     /// How often it was suspected, as far as that has not faded.
@@ -262,7 +259,7 @@ impl Table {
 
     /// What the host says of a node. It stays in the book from now on.
     pub(super) fn set_near(&mut self, at: usize, distance: f32, neighbour: bool) {
-        self.distances[at] = distance;
+        self.records[at].distance = distance;
         self.records[at].flag(NEIGHBOUR, neighbour);
         self.records[at].flag(CONTACT, true);
     }
@@ -270,22 +267,15 @@ impl Table {
     /// The position of `id`, and whether it is new. Whoever keeps something per position has to make
     /// room if so.
     pub(super) fn admit(&mut self, id: NodeId) -> (usize, bool) {
-        // Lists come in order.
-        let behind = self.ids.last().is_none_or(|&last| last < id);
-        let found = if behind { Err(self.ids.len()) } else { self.ids.binary_search(&id) };
-        match found {
-            Ok(at) => (at, false),
-            Err(at) => {
-                self.ids.insert(at, id);
-                self.distances.insert(at, f32::NAN);
-                self.records.insert(at, Record::default());
-                (at, true)
-            }
+        let (at, new) = self.ids.admit(id);
+        if new {
+            self.records.insert(at, Record::BLANK);
         }
+        (at, new)
     }
 
     fn set_life(&mut self, at: usize, (boot, incarnation): (Boot, Incarnation)) {
-        let id = self.ids[at];
+        let id = self.ids.get(at);
         let record = &mut self.records[at];
         record.incarnation = incarnation;
         if !record.has(OTHER_LIFE) && boot == FIRST {
@@ -354,7 +344,7 @@ impl Table {
 
     /// The one place where a node changes its state.
     fn become_state(&mut self, now: Time, at: usize, next: State) {
-        let id = self.ids[at];
+        let id = self.ids.get(at);
         let before = self.state(at);
         self.records[at].set_state(Some(next));
         match (before.is_some_and(State::is_listed), next.is_listed()) {
@@ -386,7 +376,7 @@ impl Table {
     /// The `nth` of them.
     pub(super) fn nth_unlisted(&self, nth: usize) -> Option<NodeId> {
         let at = (0..self.positions()).filter(|&at| !self.is_listed(at)).nth(nth)?;
-        Some(self.ids[at])
+        Some(self.ids.get(at))
     }
 
     /// Forgets the oldest tombstone: the position of its node goes with it and is returned. That of a contact of
@@ -399,7 +389,6 @@ impl Table {
             return None;
         }
         self.ids.remove(at);
-        self.distances.remove(at);
         self.records.remove(at);
         self.boots.retain(|&(other, _)| other != id);
         Some((at, id))
@@ -456,8 +445,8 @@ mod tests {
     }
 
     #[test]
-    fn twelve_bytes_a_member() {
-        assert_eq!(size_of::<Record>(), 12);
+    fn sixteen_bytes_a_member_with_its_distance() {
+        assert_eq!(size_of::<Record>(), 16);
     }
 
     /// V11, and the same in a later life.
