@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 
 use bellwether_proto::{
-    Duration, Effect, EffectOf, Input, InputOf, NodeId, Time,
+    Duration, Effect, EffectOf, Incarnation, Input, InputOf, NodeId, Time,
     membership::medley::{
         Body, Config, Form, Medley, MembershipEvent, Phase, Selection, State as Recorded,
     },
@@ -154,6 +154,8 @@ pub struct Lists {
     /// Whether a node has not yet said by when it convicts the crashed one.
     unasked: Vec<bool>,
     named: Vec<NodeId>,
+    /// The incarnation in which each node was seen last, in its present life.
+    incarnations: Vec<Incarnation>,
     no_resurrection: NoResurrection,
     monotone: IncarnationMonotone,
     missing: Option<LiveNotDeadForLong>,
@@ -165,9 +167,10 @@ pub struct Lists {
 /// What one life of one node was seen to record.
 #[derive(Debug)]
 struct View {
-    /// Those it began with, in their first life and incarnation: one bit each.
-    began: Vec<u64>,
-    /// All that was seen since.
+    /// Those it began with in their first life and incarnation, and of whom nothing else was seen since: one
+    /// bit each.
+    founders: Vec<u64>,
+    /// All others.
     records: BTreeMap<u32, Seen>,
 }
 
@@ -180,11 +183,15 @@ struct Seen {
 
 impl View {
     fn last(&self, subject: u32) -> Option<Seen> {
-        if let Some(&seen) = self.records.get(&subject) {
-            return Some(seen);
+        if self.founders[subject as usize / 64] >> (subject % 64) & 1 == 1 {
+            return Some(Seen { record: FOUNDER, present: true });
         }
-        let began = self.began[subject as usize / 64] >> (subject % 64) & 1 == 1;
-        began.then_some(Seen { record: FOUNDER, present: true })
+        self.records.get(&subject).copied()
+    }
+
+    fn saw(&mut self, subject: u32, seen: Seen) {
+        self.founders[subject as usize / 64] &= !(1 << (subject % 64));
+        self.records.insert(subject, seen);
     }
 
     fn lists(&self, subject: u32) -> bool {
@@ -204,6 +211,7 @@ impl Lists {
             listed_by: vec![0; nodes],
             unasked: vec![false; nodes],
             named: Vec::new(),
+            incarnations: vec![Incarnation::default(); nodes],
             no_resurrection: NoResurrection::new(way.map(|way| (quiet, way))),
             monotone: IncarnationMonotone::default(),
             missing: mending.map(|allowed| LiveNotDeadForLong::new(quiet, allowed)),
@@ -285,13 +293,13 @@ impl Lists {
     /// Takes over the list a node begins its life with.
     fn begin(&mut self, now: Time, observer: u32, machine: &Medley) {
         let mut view =
-            View { began: vec![0; self.views.len().div_ceil(64)], records: BTreeMap::new() };
+            View { founders: vec![0; self.views.len().div_ceil(64)], records: BTreeMap::new() };
         for member in machine.members() {
             let subject = member.id.get() as u32;
             let (state, boot, incarnation) = (member.state, member.boot, member.incarnation);
             let record = Record { state, boot, incarnation };
             if record == FOUNDER {
-                view.began[subject as usize / 64] |= 1 << (subject % 64);
+                view.founders[subject as usize / 64] |= 1 << (subject % 64);
             } else {
                 view.records.insert(subject, Seen { record, present: true });
             }
@@ -299,7 +307,8 @@ impl Lists {
             self.no_resurrection.given(member.id);
         }
         self.views[observer as usize] = Some(view);
-        self.judge_all_of(now, observer);
+        // What the others record is as it was.
+        (0..self.views.len() as u32).for_each(|subject| self.judge(now, observer, subject));
     }
 
     /// Looks at one record again.
@@ -322,7 +331,7 @@ impl Lists {
             return;
         }
         if let Some(view) = &mut self.views[observer as usize] {
-            view.records.insert(subject, seen);
+            view.saw(subject, seen);
         }
         if seen.present {
             let observer = NodeId::new(u64::from(observer));
@@ -367,6 +376,7 @@ impl Lists {
 impl Observer<Medley> for Lists {
     fn started(&mut self, _now: Time, node: NodeId, _state: State) {
         self.fresh[node.get() as usize] = true;
+        self.incarnations[node.get() as usize] = Incarnation::default();
         self.no_resurrection.born(node);
         self.timely.iter_mut().for_each(TimeBoundedDetection::started);
     }
@@ -400,7 +410,11 @@ impl Observer<Medley> for Lists {
     #[inline]
     fn handled(&mut self, now: Time, node: NodeId, machine: &Medley) {
         let observer = node.get() as u32;
-        self.no_resurrection.issued(node, machine.incarnation());
+        let incarnation = &mut self.incarnations[observer as usize];
+        if *incarnation != machine.incarnation() {
+            *incarnation = machine.incarnation();
+            self.no_resurrection.issued(node, *incarnation);
+        }
         if std::mem::take(&mut self.fresh[observer as usize]) {
             self.begin(now, observer, machine);
         }
