@@ -276,7 +276,8 @@ pub fn instances(p: f64, instance: f64, capped: bool) -> u32 {
     let ratio = p / instance;
     // A quotient that is whole but for rounding must not become the next whole number.
     let slack = ratio * 1e-9;
-    let count = if capped { libm::floor(ratio + slack) } else { libm::ceil(ratio - slack) };
+    let count = if capped { ratio + slack } else { libm::ceil(ratio - slack) };
+    // Cutting off rounds down.
     (count as u32).max(1)
 }
 

@@ -255,6 +255,8 @@ pub(crate) struct Search {
     order: Vec<u32>,
     frontier: BinaryHeap<Reverse<(Length, u32)>>,
     buckets: Vec<Vec<u32>>,
+    /// Which buckets are not empty, one bit each: in large fields few are.
+    occupied: Vec<u64>,
     /// The links of one node that lead anywhere nearer: the end, the link, and how far it is that way.
     nearer: Vec<(u32, u32, f64)>,
 }
@@ -397,12 +399,15 @@ impl Search {
         let mask = count - 1;
         let per_unit = 1.0 / width;
         self.buckets.resize(self.buckets.len().max(count), Vec::new());
+        self.occupied.resize(self.buckets.len().div_ceil(64), 0);
         self.buckets[0].push(source);
+        self.occupied[0] = 1;
         self.nearer.resize(links.most + 1, (0, 0, 0.0));
-        let (mut waiting, mut bucket) = (1, 0);
-        while waiting > 0 {
-            let mut nodes = std::mem::take(&mut self.buckets[bucket & mask]);
-            waiting -= nodes.len();
+        let mut bucket = 0;
+        while let Some(next) = next_in_turn(&self.occupied, bucket) {
+            bucket = next;
+            self.occupied[bucket / 64] &= !(1 << (bucket % 64));
+            let mut nodes = std::mem::take(&mut self.buckets[bucket]);
             for at in nodes.drain(..) {
                 if !self.finish(at) || (at != source && !relays(at)) {
                     continue;
@@ -429,13 +434,13 @@ impl Search {
                     // Nearer, but in the same bucket: there it is already.
                     let place = (via_here * per_unit) as u32;
                     if (known * per_unit) as u32 != place {
-                        self.buckets[place as usize & mask].push(next);
-                        waiting += 1;
+                        let place = place as usize & mask;
+                        self.buckets[place].push(next);
+                        self.occupied[place / 64] |= 1 << (place % 64);
                     }
                 }
             }
-            self.buckets[bucket & mask] = nodes;
-            bucket += 1;
+            self.buckets[bucket] = nodes;
         }
     }
 
@@ -565,6 +570,18 @@ impl Search {
         }
         (hops != NO_PATH).then_some(self.length[slot])
     }
+}
+
+/// The first bit that is set from `from` on, and around from the last to the first.
+fn next_in_turn(bits: &[u64], from: usize) -> Option<usize> {
+    let word = from / 64;
+    let ahead = bits[word] >> (from % 64);
+    if ahead != 0 {
+        return Some(from + ahead.trailing_zeros() as usize);
+    }
+    let others = (word + 1..bits.len()).chain(0..=word);
+    let found = { others }.find(|&word| bits[word] != 0)?;
+    Some(found * 64 + bits[found].trailing_zeros() as usize)
 }
 
 /// A path length: finite and never negative, hence totally ordered.
