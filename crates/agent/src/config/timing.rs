@@ -69,7 +69,7 @@ impl Profile {
         let ms = Duration::from_millis;
         let [period, ack, suspicion, beat, election, grace, refresh] = match self {
             Self::Local => [500, 30, 500, 50, 50, 300, 2_000],
-            Self::Lan => [1_500, 80, 1_500, 200, 100, 1_000, 5_000],
+            Self::Lan => [2_000, 80, 2_000, 200, 100, 1_000, 5_000],
             Self::Wan => [3_000, 600, 6_000, 600, 750, 5_000, 10_000],
             Self::Mesh => [3_000, 500, 6_000, 1_000, 1_000, 6_000, 10_000],
         };
