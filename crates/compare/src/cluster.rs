@@ -7,7 +7,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use bellwether_hosts::{Net, memory, run_time};
+use bellwether_hosts::{Memory, Net, memory, run_time};
 
 use crate::{
     Failure, interrupt,
@@ -125,10 +125,10 @@ impl<'n> Cluster<'n> {
         times.sum()
     }
 
-    /// What all nodes hold together, in bytes, shared pages divided among those who share them.
-    pub(crate) fn pss(&self) -> Result<u64, Failure> {
+    /// What each node holds.
+    pub(crate) fn memory(&self) -> Result<Vec<Memory>, Failure> {
         let held = |pid| memory(pid).map_err(|error| Failure::new(error.to_string()));
-        self.pids().map(|pid| held(pid).map(|memory| memory.pss)).sum()
+        self.pids().map(held).collect()
     }
 }
 

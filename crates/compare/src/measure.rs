@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use bellwether_hosts::Net;
+use bellwether_hosts::{Memory, Net};
 
 use crate::{
     Failure,
@@ -43,8 +43,10 @@ pub(crate) struct Measured {
     pub(crate) naming: &'static str,
     /// Of one core, for the mean node.
     pub(crate) cpu_percent: f64,
-    /// For the mean node.
+    /// For the mean node, which shares its code with the others on this machine.
     pub(crate) pss_mib: f64,
+    /// For the mean node, as if it were alone.
+    pub(crate) rss_mib: f64,
     /// All hosts together, each frame once with its Ethernet header; bin by bin.
     pub(crate) kbit_s: Vec<f64>,
     /// All hosts together; bin by bin.
@@ -116,6 +118,10 @@ fn idle(
         (at, before) = (now, traffic);
     }
     let run = cluster.run_time()?.saturating_sub(run_before);
+    let memory = cluster.memory()?;
+    let mebibytes = |of: fn(&Memory) -> u64| {
+        memory.iter().map(of).sum::<u64>() as f64 / f64::from(1 << 20) / nodes as f64
+    };
     Ok(Measured {
         system: system.name(),
         version: system.version()?,
@@ -123,7 +129,8 @@ fn idle(
         settings: system.settings(),
         naming: system.naming(),
         cpu_percent: 100.0 * run.as_secs_f64() / begun.elapsed().as_secs_f64() / nodes as f64,
-        pss_mib: cluster.pss()? as f64 / f64::from(1 << 20) / nodes as f64,
+        pss_mib: mebibytes(|memory| memory.pss),
+        rss_mib: mebibytes(|memory| memory.rss),
         kbit_s,
         packets_s,
         cut_s: Vec::new(),

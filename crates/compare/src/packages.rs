@@ -17,7 +17,7 @@ pub(crate) fn ensure(packages: &[&'static str]) -> Result<(), Failure> {
     let remedy = format!("apt-get install --no-install-recommends {}", missing.join(" "));
     if !rustix::process::geteuid().is_root() || !on_path("apt-get") {
         return Err(Failure::new(format!(
-            "{} must be installed, and can be by nobody but root of a Debian\n  remedy: {remedy}",
+            "not installed: {}; this would do it as root of a Debian\n  remedy: {remedy}",
             missing.join(", ")
         )));
     }

@@ -2,7 +2,9 @@
 
 use std::fmt::Write as _;
 
-use crate::{measure::Measured, report::short, summary::Summary};
+use bellwether_compare::Summary;
+
+use crate::{measure::Measured, report::short};
 
 const PANEL: (f64, f64) = (430.0, 190.0);
 const COLUMNS: usize = 2;

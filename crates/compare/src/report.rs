@@ -2,12 +2,12 @@
 
 use std::fmt::Write as _;
 
+use bellwether_compare::Summary;
 use comfy_table::{CellAlignment, Table, presets::ASCII_MARKDOWN};
 use serde_json::{Value, json};
 
 use crate::{
     measure::{BIN, Measured, PATIENCE, Plan},
-    summary::Summary,
     watch::PERIOD,
 };
 
@@ -44,10 +44,11 @@ pub(crate) fn json(all: &[Measured]) -> Value {
     all.iter().map(one).collect()
 }
 
-fn samples(of: &Measured) -> [(&'static str, Vec<f64>); 6] {
+fn samples(of: &Measured) -> [(&'static str, Vec<f64>); 7] {
     [
         ("cpu_percent", vec![of.cpu_percent]),
         ("pss_mib", vec![of.pss_mib]),
+        ("rss_mib", vec![of.rss_mib]),
         ("kbit_s", of.kbit_s.clone()),
         ("packets_s", of.packets_s.clone()),
         ("cut_s", of.cut_s.clone()),
@@ -62,6 +63,7 @@ pub(crate) fn table(all: &[Measured]) -> Table {
         "nodes",
         "CPU % per node",
         "PSS MiB per node",
+        "RSS MiB",
         "wire kbit/s, all",
         "packets/s, all",
         "cable cut, s",
@@ -73,6 +75,7 @@ pub(crate) fn table(all: &[Measured]) -> Table {
             of.nodes.to_string(),
             format!("{:.3}", of.cpu_percent),
             format!("{:.1}", of.pss_mib),
+            format!("{:.1}", of.rss_mib),
             spread(&of.kbit_s),
             Summary::of(&of.packets_s).map_or_else(dash, |all| format!("{:.0}", all.mean())),
             times(&of.cut_s),
@@ -127,16 +130,18 @@ pub(crate) fn verdicts(all: &[Measured]) -> String {
                 if ours < other { ahead.push(words) } else { behind.push(words) }
             }
         }
-        let list =
-            |of: Vec<String>| if of.is_empty() { "nothing".to_owned() } else { of.join(", ") };
+        let list = |what: &str, of: Vec<String>| match of.len() {
+            0 => String::new(),
+            _ => format!("; {what} {}", of.join(", ")),
+        };
         let _ = writeln!(
             text,
-            "- Bellwether {} beside {} {}: ahead on {}; not ahead on {}.",
+            "- Bellwether {} beside {} {}{}{}.",
             ours.nodes,
             other.system,
             other.nodes,
-            list(ahead),
-            list(behind)
+            list("ahead on", ahead),
+            list("not ahead on", behind)
         );
     }
     text
@@ -209,6 +214,7 @@ pub(crate) mod tests {
             naming: "it does",
             cpu_percent,
             pss_mib: 4.0,
+            rss_mib: 6.0,
             kbit_s: vec![10.0, 12.0],
             packets_s: vec![5.0, 7.0],
             cut_s: cut_s.to_vec(),
@@ -221,7 +227,7 @@ pub(crate) mod tests {
     #[test]
     fn every_value_is_in_the_file_and_what_never_came_says_so() {
         let csv = csv(&two());
-        assert_eq!(csv.lines().count(), 1 + (1 + 1 + 2 + 2 + 3) + (1 + 1 + 2 + 2 + 1), "{csv}");
+        assert_eq!(csv.lines().count(), 1 + (3 + 2 + 2 + 3) + (3 + 2 + 2 + 1), "{csv}");
         assert!(csv.contains("\nSerf,1,3,cut_s,2,inf\n"), "{csv}");
         assert_eq!(json(&two())[0]["cut_s"], json!([3.0, null, 2.0]));
     }
@@ -238,7 +244,7 @@ pub(crate) mod tests {
         let page = page(&two(), &plan);
         assert!(page.contains("3.00 (2.00 – never)"), "{page}");
         assert!(page.contains("| Serf | 1 | none | it does |"), "{page}");
-        let verdict = "- Bellwether 3 beside Serf 3: ahead on CPU % (0.100 against 0.200); not ahead on MiB (4.00 \
+        let verdict = "- Bellwether 3 beside Serf 3; ahead on CPU % (0.100 against 0.200); not ahead on MiB (4.00 \
                        against 4.00), kbit/s (11.0 against 11.0), s after a cut (4.00 against 3.00).";
         assert!(page.contains(verdict), "{page}");
     }

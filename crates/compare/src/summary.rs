@@ -2,27 +2,34 @@
 
 /// At least one value.
 #[derive(Clone, Debug)]
-pub(crate) struct Summary(Vec<f64>);
+pub struct Summary(Vec<f64>);
 
 impl Summary {
-    pub(crate) fn of(values: &[f64]) -> Option<Self> {
+    /// None of no values.
+    #[must_use]
+    pub fn of(values: &[f64]) -> Option<Self> {
         let mut sorted = values.to_vec();
         sorted.sort_by(f64::total_cmp);
         (!sorted.is_empty()).then_some(Self(sorted))
     }
 
-    pub(crate) fn mean(&self) -> f64 {
+    /// Their sum divided by their number.
+    #[must_use]
+    pub fn mean(&self) -> f64 {
         self.0.iter().sum::<f64>() / self.0.len() as f64
     }
 
-    /// Of what was seen, not of what it was drawn from; none for a single value.
-    pub(crate) fn deviation(&self) -> Option<f64> {
+    /// The standard deviation of what they were drawn from; none for a single value.
+    #[must_use]
+    pub fn deviation(&self) -> Option<f64> {
         let (mean, count) = (self.mean(), self.0.len());
         let squares: f64 = self.0.iter().map(|value| (value - mean) * (value - mean)).sum();
         (count > 1).then(|| (squares / (count - 1) as f64).sqrt())
     }
 
-    pub(crate) fn median(&self) -> f64 {
+    /// As many are above it as below.
+    #[must_use]
+    pub fn median(&self) -> f64 {
         let middle = self.0.len() / 2;
         if self.0.len() % 2 == 1 {
             self.0[middle]
@@ -31,11 +38,15 @@ impl Summary {
         }
     }
 
-    pub(crate) fn least(&self) -> f64 {
+    /// The smallest.
+    #[must_use]
+    pub fn least(&self) -> f64 {
         self.0[0]
     }
 
-    pub(crate) fn most(&self) -> f64 {
+    /// The largest.
+    #[must_use]
+    pub fn most(&self) -> f64 {
         self.0[self.0.len() - 1]
     }
 }

@@ -71,11 +71,11 @@ fn three_nodes_are_measured_and_all_files_are_written() {
     for field in ["cut_s", "kill_s"] {
         assert!((0.05..20.0).contains(&number(field)), "{field}: {all:#}");
     }
-    for field in ["pss_mib", "kbit_s", "packets_s"] {
+    for field in ["pss_mib", "rss_mib", "kbit_s", "packets_s"] {
         assert!(number(field) > 0.1, "{field}: {all:#}");
     }
     let read = |name| fs::read_to_string(folder.path().join("out").join(name)).unwrap();
-    assert_eq!(read("comparison.csv").lines().count(), 7);
+    assert_eq!(read("comparison.csv").lines().count(), 8);
     assert!(read("comparison.md").contains("| Bellwether |"));
     assert!(read("comparison.svg").ends_with("</svg>\n"));
     assert_nothing_is_left(folder.path());
@@ -88,7 +88,7 @@ fn an_interrupt_leaves_nothing_behind() {
     }
     let folder = tempfile::tempdir().unwrap();
     let mut child =
-        compare(folder.path(), &["--idle", "10m"]).stderr(Stdio::piped()).spawn().unwrap();
+        compare(folder.path(), &["--idle", "10min"]).stderr(Stdio::piped()).spawn().unwrap();
     let mut lines = BufReader::new(child.stderr.take().unwrap()).lines().map_while(Result::ok);
     assert!(lines.any(|line| line.contains("idle, ")), "it never came to the measurement");
     let asked = Instant::now();
