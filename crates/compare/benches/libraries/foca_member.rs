@@ -60,10 +60,14 @@ async fn live(own: usize, alive: Alive, config: Config) {
     let mut foca = Foca::new(Id(address(own)), config, rng, PostcardCodec);
     let mut runtime = AccumulatingRuntime::new();
     let mut timers: Vec<(Instant, Timer<Id>)> = Vec::new();
-    if own > 0 {
-        let _ = foca.announce(Id(address(0)), &mut runtime);
-    }
+    let mut knock = Instant::now();
     loop {
+        // Until somebody answers: the first member may not be there yet.
+        let is_alone = own > 0 && foca.num_members() == 0;
+        if is_alone && Instant::now() >= knock {
+            let _ = foca.announce(Id(address(0)), &mut runtime);
+            knock = Instant::now() + Duration::from_millis(200);
+        }
         while let Some((to, data)) = runtime.to_send() {
             let _ = socket.send_to(&data, to.0).await;
         }
@@ -74,8 +78,8 @@ async fn live(own: usize, alive: Alive, config: Config) {
         while runtime.to_notify().is_some() {}
         // Itself included, as the others have it.
         alive.set(foca.iter_members().map(|member| place(member.id().0)).chain([own]));
-        let idle = now + Duration::from_secs(60);
-        let next = timers.iter().map(|&(at, _)| at).min().unwrap_or(idle);
+        let wake = if is_alone { knock } else { now + Duration::from_secs(60) };
+        let next = timers.iter().map(|&(at, _)| at).min().map_or(wake, |due| due.min(wake));
         // What it does with what it cannot use is its own business; it goes on.
         tokio::select! {
             received = socket.recv(&mut buffer) => if let Ok(length) = received {
