@@ -37,7 +37,7 @@ use bellwether_hosts::{Door, Net};
 use tokio::sync::oneshot;
 
 const MEMBERS: usize = 16;
-const BINS: usize = 6;
+const BINS: usize = 3;
 const BIN: Duration = Duration::from_secs(10);
 const STOPS: usize = 10;
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -122,13 +122,12 @@ fn run() -> Result<(), String> {
         our_member::library(ring),
         foca_member::library(waits, foca_member::simple(), "Config::simple()"),
         foca_member::library(waits, foca_member::lan(), "Config::new_lan(16)"),
-        memberlist_member::library(waits),
+        memberlist_member::library(waits, false),
+        memberlist_member::library(waits, true),
     ];
     let mut all = Vec::new();
     for library in libraries {
-        // A fresh namespace each, so that nothing of the one before is counted.
-        let net = Net::of(1).map_err(|error| error.to_string())?;
-        all.push(measure(&net, library)?);
+        all.push(measure(library)?);
     }
     let page = page(&all, waits);
     println!("{page}");
@@ -141,9 +140,10 @@ fn run() -> Result<(), String> {
     write("libraries.csv", &csv(&all))
 }
 
-fn measure(net: &Net, library: Library) -> Result<Measured, String> {
+fn measure(library: Library) -> Result<Measured, String> {
     let Library { name, settings, member } = library;
-    let group = Group::start(net, &member);
+    let net = namespace()?;
+    let group = Group::start(&net, &member);
     group.form(name)?;
     thread::sleep(Duration::from_secs(5));
     let [mut kbit_s, mut packets_s] = [const { Vec::new() }; 2];
@@ -153,16 +153,18 @@ fn measure(net: &Net, library: Library) -> Result<Measured, String> {
             bin as u64 * BIN.as_secs(),
             BINS as u64 * BIN.as_secs()
         );
-        let (begun, before) = (Instant::now(), loopback(net)?);
+        let (begun, before) = (Instant::now(), loopback(&net)?);
         thread::sleep(BIN);
-        let (seconds, after) = (begun.elapsed().as_secs_f64(), loopback(net)?);
+        let (seconds, after) = (begun.elapsed().as_secs_f64(), loopback(&net)?);
         kbit_s.push((after.0 - before.0) as f64 * 8.0 / 1_000.0 / seconds);
         packets_s.push((after.1 - before.1) as f64 / seconds);
     }
     group.end();
+    drop(net);
     let mut detected_s = Vec::new();
     for stop in 0..STOPS {
-        let mut group = Group::start(net, &member);
+        let net = namespace()?;
+        let mut group = Group::start(&net, &member);
         group.form(name)?;
         // Not in step with the periods.
         thread::sleep(Duration::from_millis(3_000 + 70 * stop as u64));
@@ -192,6 +194,11 @@ fn measure(net: &Net, library: Library) -> Result<Measured, String> {
         packets_s: summary(&packets_s)?,
         detected_s: summary(&detected_s)?,
     })
+}
+
+/// A fresh one for each group: nothing of the one before is counted, and no address is still taken.
+fn namespace() -> Result<Net, String> {
+    Net::of(1).map_err(|error| error.to_string())
 }
 
 impl Group {

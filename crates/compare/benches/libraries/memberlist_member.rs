@@ -11,21 +11,23 @@ use memberlist::{
 
 use crate::{Alive, Library, MEMBERS, Waits, address, place};
 
-pub(crate) fn library(waits: Waits) -> Library {
+pub(crate) fn library(waits: Waits, only_datagrams: bool) -> Library {
     // It has a multiple of the period times a logarithm instead of a wait; one is the least there is.
     let options = Options::lan()
         .with_probe_interval(waits.period)
         .with_probe_timeout(waits.ack)
         .with_suspicion_mult(1)
-        .with_suspicion_max_timeout_mult(1);
+        .with_suspicion_max_timeout_mult(1)
+        .with_disable_reliable_pings(only_datagrams);
     let suspicion = waits.period.mul_f64((MEMBERS as f64).log10());
     let member =
         move |place, alive| -> crate::Life { Box::pin(live(place, alive, options.clone())) };
     Library {
         name: "memberlist",
         settings: format!(
-            "`Options::lan()`, suspicion_mult 1: {} ms of suspicion; not encrypted",
-            suspicion.as_millis()
+            "`Options::lan()`, suspicion_mult 1: {} ms of suspicion; {}; not encrypted",
+            suspicion.as_millis(),
+            if only_datagrams { "disable_reliable_pings" } else { "pings over TCP too" }
         ),
         member: Arc::new(member),
     }
