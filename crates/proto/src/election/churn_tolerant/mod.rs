@@ -654,7 +654,11 @@ impl Machine for ChurnTolerant {
                     Command::Elect => self.initiate(now, out),
                     Command::Resign => self.resign(now, None, out),
                     Command::Transfer(to) => self.resign(now, Some(to), out),
-                    Command::Void if self.leads() => self.lose_leader(now, out),
+                    Command::Void if self.leads() => {
+                        // A round of ours may be about the very claim we give up.
+                        self.end_round();
+                        self.lose_leader(now, out);
+                    }
                     Command::Void => {}
                 }
                 Ok(())

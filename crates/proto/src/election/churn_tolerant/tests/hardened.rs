@@ -598,3 +598,40 @@ fn who_was_not_running_leads_no_more_until_it_is_elected_anew() {
     assert!(world.agreed(0), "{:?}", world.leaders());
     assert!(world.node(0).leadership().epoch > before);
 }
+
+/// Whatever it was in the middle of, and whatever got lost: asking, awaiting, handing over, taken for dead.
+#[test]
+fn whoever_gives_up_at_any_moment_somebody_leads_again() {
+    for seed in 0..1_500 {
+        let mut rng = Seed::new(seed).named("trouble").rng();
+        let variants = [Variant::Base, Variant::Optimistic, Variant::Preferred, Variant::Hybrid];
+        let variant = variants[rng.below(4) as usize];
+        let gossip = Multicast::Gossip { spread: 2, refresh: ms(2_000) };
+        let config = config(variant, Form::Hardened, 2, 1).with_multicast(gossip).unwrap();
+        let mut world = World::complete(config, seed, 5);
+        world.elect(rng.below(5));
+        for _ in 0..rng.below(400) {
+            let (node, other) = (rng.below(5), rng.below(5));
+            match rng.below(24) {
+                0 => drop(world.input(node, Input::Command(Command::Void))),
+                1 if node != other => world.fails(node, other),
+                2 => world.feed(node, Feed::Up(Member::new(peer(other)))),
+                3 | 4 => drop(world.wake()),
+                5..8 if !world.flying.is_empty() => drop(world.flying.remove(0)),
+                _ if !world.flying.is_empty() => {
+                    let at = rng.below(world.flying.len() as u64) as usize;
+                    world.deliver(at);
+                }
+                _ => drop(world.wake()),
+            }
+        }
+        for (node, other) in (0..5).flat_map(|node| (0..5).map(move |other| (node, other))) {
+            world.feed(node, Feed::Up(Member::new(peer(other))));
+        }
+        world.pass(ms(60_000));
+        let leaders = world.leaders();
+        let agreed = leaders.iter().all(|leader| leader.is_some() && *leader == leaders[0]);
+        let settled = world.live().all(|node| node.leadership().settled);
+        assert!(agreed && settled, "{variant:?}, seed {seed}: {leaders:?}, settled: {settled}");
+    }
+}
