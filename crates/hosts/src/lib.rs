@@ -21,9 +21,11 @@
 
 mod net;
 mod process;
+mod tap;
 
 pub use net::{Door, Namespace, Net, Traffic};
 pub use process::{Memory, ProcessError, memory, run_time};
+pub use tap::{Datagram, Tap};
 
 /// Why there are no hosts here.
 #[derive(Debug, thiserror::Error)]

@@ -109,6 +109,10 @@ impl Net {
         &self.hosts[at]
     }
 
+    pub(crate) fn switch(&self) -> &Namespace {
+        &self.switch
+    }
+
     /// Pulls the host's cable.
     pub fn unplug(&self, at: usize) {
         self.ip(&["link", "set", "dev", &port(at), "down"]);
