@@ -47,7 +47,7 @@ enum Woken {
     Due,
 }
 
-/// Packets thrown away at most after a stall, and applied at most between two looks at the clock.
+/// Packets thrown away at most after a stall.
 const BACKLOG: usize = 4096;
 const LONGEST_SLEEP: Duration = Duration::from_secs(1);
 /// After that long everybody has been told goodbye, or will not be.
@@ -107,6 +107,10 @@ impl Node {
     }
 
     async fn wait(&mut self, now: Time, deadline: Option<Time>) -> Woken {
+        if self.transport.is_behind() {
+            // A flood must not keep the HTTP interface and the streams, on the same thread, from their turns.
+            tokio::task::yield_now().await;
+        }
         let span = self.wake(now, deadline).since(now);
         tokio::select! {
             biased;
@@ -131,10 +135,7 @@ impl Node {
     }
 
     fn discard(&mut self, now: Time) {
-        for _ in 0..BACKLOG {
-            if self.transport.next(now).is_none() {
-                return;
-            }
+        for _ in 0..self.transport.discard(now, BACKLOG) {
             self.core.refuse("stale");
         }
     }

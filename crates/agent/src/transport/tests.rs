@@ -195,6 +195,120 @@ async fn a_flood_does_not_keep_the_owner_from_its_deadlines() {
 }
 
 #[tokio::test]
+async fn what_waited_during_a_stall_is_thrown_away_however_much_it_is() {
+    let (mut a, mut b) = pair().await;
+    introduce(&mut a, &mut b).await;
+    for _ in 0..150 {
+        a.send(NOW, NodeId::new(2), b"old").unwrap();
+    }
+    within(b.ready()).await;
+    assert_eq!(b.discard(NOW, 10), 10, "no more than it is told");
+    assert!(b.is_behind());
+    assert_eq!(b.discard(NOW, 4_096), 140);
+    assert_eq!(b.next(NOW), None);
+    a.send(NOW, NodeId::new(2), b"new").unwrap();
+    let log = run_until(&mut a, &mut b, NOW, |log, _, _| !log.is_empty()).await;
+    assert_eq!(log, [(1, peer(1, 1), Some(b"new".to_vec()))]);
+}
+
+/// Noise, forged members, forged strangers, hellos recorded of a member and of somebody long gone: 20,000 each, every
+/// packet from an address of its own and nearly every one under an identity of its own.
+#[tokio::test]
+async fn a_hundred_thousand_forged_sources_leave_nothing_behind() {
+    const FORGED: u64 = 1 << 40;
+    let (mut a, mut b) = pair().await;
+    introduce(&mut a, &mut b).await;
+    let sealed = |from: Peer, hello: bool| {
+        let (mut sealer, mut packet) = (sealer(from), Vec::new());
+        sealer.learn(peer(2, 1));
+        match hello {
+            true => drop(sealer.hello(&mut packet).unwrap()),
+            false => sealer.seal(NodeId::new(2), &[0; 40], &mut packet).unwrap(),
+        }
+        packet
+    };
+    let recorded = [sealed(peer(1, 1), true), sealed(peer(9, 9), true)];
+    let mut forged = [sealed(peer(1, 1), false), sealed(peer(FORGED, 1), false)];
+    // Far ahead of all that was heard of the member.
+    forged[0][12] = 100;
+    let before = b.counters();
+    let mut taken = 0;
+    for at in 0..100_000_u32 {
+        let [_, high, middle, low] = at.to_be_bytes();
+        let source = Ipv4Addr::new(127, 1 + high, middle, low);
+        let source = std::net::UdpSocket::bind((source, 0)).unwrap();
+        let packet = match at % 5 {
+            0 => &[0x17; 60][..],
+            kind @ (1 | 2) => {
+                let packet = &mut forged[kind as usize - 1];
+                if kind == 2 {
+                    packet[3..11].copy_from_slice(&(FORGED + u64::from(at)).to_le_bytes());
+                }
+                *packet.last_mut().unwrap() = at.to_le_bytes()[1];
+                packet
+            }
+            kind => &recorded[kind as usize - 3],
+        };
+        source.send_to(packet, b.local()).unwrap();
+        within(async {
+            let heard = before.received_bytes;
+            while b.counters.received_bytes - heard != taken + packet.len() as u64 {
+                b.ready().await;
+                while b.next(NOW).is_some() {}
+            }
+        })
+        .await;
+        taken += packet.len() as u64;
+    }
+    let grown = |reason: Drop| dropped(&b, reason) - before.dropped[reason.as_str()];
+    assert_eq!((grown(Drop::NotOurs), grown(Drop::Replay)), (20_000, 20_000));
+    // A forged tag is right once in 2^128.
+    assert_eq!(grown(Drop::Auth), 40_000);
+    // 2,000 a second are answered, and the clock stands still here.
+    let answered = b.counters().sent - before.sent;
+    assert_eq!(grown(Drop::HelloLimit) + answered, 20_000);
+    assert!(answered <= 2_000, "{answered}");
+    assert_eq!(b.counters().received - before.received, answered, "they change nothing");
+    assert_eq!(b.routes.keys().copied().collect::<Vec<_>>(), [NodeId::new(1)]);
+    assert_eq!(b.address(NodeId::new(1)), Some(a.local()));
+    let peers: Vec<Peer> = b.sealer.keys_in_use().map(|(peer, _, _)| peer).collect();
+    assert_eq!(peers, [peer(1, 1)]);
+    assert!((0..100_000).all(|at| !b.sealer.knows(NodeId::new(FORGED + at))));
+    assert!(b.asked.len() <= ASKED && b.asked.capacity() < 2 * ASKED);
+    // And it still talks to its member.
+    a.send(NOW, NodeId::new(2), b"ping").unwrap();
+    run_until(&mut a, &mut b, NOW, |log, _, _| !log.is_empty()).await;
+}
+
+#[tokio::test]
+async fn half_open_streams_from_everywhere_take_no_more_than_their_places() {
+    let (mut a, mut b) = pair().await;
+    let mut held = Vec::new();
+    for low in 1..=200 {
+        let socket = tokio::net::TcpSocket::new_v4().unwrap();
+        socket.bind(SocketAddr::new(Ipv4Addr::new(127, 9, 0, low).into(), 0)).unwrap();
+        held.push(within(socket.connect(a.local())).await.unwrap());
+    }
+    let turned_away = 200 - INBOUND as u64;
+    run_until(&mut a, &mut b, NOW, |_, a, _| dropped(a, Drop::StreamLimit) == turned_away).await;
+    let mut open = 0;
+    for stream in &mut held {
+        let mut byte = [0];
+        let read = timeout(time::Duration::from_millis(2), stream.read(&mut byte)).await;
+        open += usize::from(read.is_err());
+    }
+    assert!(open <= INBOUND, "{open}");
+    // They dawdle, and their places come free.
+    run_until(&mut a, &mut b, NOW, |_, a, _| dropped(a, Drop::StreamTimeout) == INBOUND as u64)
+        .await;
+    assert_eq!(dropped(&a, Drop::StreamLimit), turned_away, "all are counted, and once");
+    introduce(&mut a, &mut b).await;
+    b.learn(NOW, peer(1, 1), &[a.local()]);
+    b.send(NOW, NodeId::new(1), &[4; 9_000]).unwrap();
+    run_until(&mut a, &mut b, NOW, |log, _, _| log.iter().any(|heard| heard.0 == 0)).await;
+}
+
+#[tokio::test]
 #[allow(
     clippy::disallowed_methods,
     clippy::disallowed_types,
