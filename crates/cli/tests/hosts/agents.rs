@@ -118,6 +118,11 @@ impl<'n> Agents<'n> {
         format!("host-{}", self.agents[at].host)
     }
 
+    /// The one all of them read when they start.
+    pub(crate) fn key_file(&self) -> PathBuf {
+        self.folder.path().join("key")
+    }
+
     fn log(&self, at: usize) -> PathBuf {
         self.folder.path().join(format!("{}.log", self.name(at)))
     }

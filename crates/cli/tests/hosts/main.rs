@@ -16,6 +16,8 @@
 )]
 
 mod agents;
+mod attacker;
+mod hostile;
 mod measured;
 
 use std::{
