@@ -75,7 +75,7 @@ impl<'n> Attacker<'n> {
                 let (begun, mut sent) = (Instant::now(), 0_u64);
                 while begun.elapsed() < span {
                     let due = (begun.elapsed().as_secs_f64() * rate) as u64;
-                    for _ in sent..due.min(sent + 256) {
+                    for _ in 0..due.saturating_sub(sent).min(256) {
                         let packet = packets.next().expect("they go round");
                         // A full queue loses it, as any wire does.
                         sent += u64::from(socket.send_to(packet, target).is_ok());
