@@ -123,9 +123,25 @@ impl Agent {
         let listener = TcpListener::bind(config.api)
             .await
             .map_err(|source| StartError::Api { address: config.api, source })?;
-        let api = listener
-            .local_addr()
-            .map_err(|source| StartError::Api { address: config.api, source })?;
+        Self::start_on(config, ring, Some(listener)).await
+    }
+
+    /// Starts one with these keys that answers only through its handle; whoever starts it sees to `config.api`.
+    ///
+    /// # Errors
+    ///
+    /// [`StartError`]. Nothing is left running.
+    pub async fn start_unserved(config: &Config, ring: &KeyRing) -> Result<Self, StartError> {
+        Self::start_on(config, ring, None).await
+    }
+
+    async fn start_on(
+        config: &Config,
+        ring: &KeyRing,
+        listener: Option<TcpListener>,
+    ) -> Result<Self, StartError> {
+        let api = listener.as_ref().map_or(Ok(config.api), TcpListener::local_addr);
+        let api = api.map_err(|source| StartError::Api { address: config.api, source })?;
         let seeds = seeds(config).await?;
         let store = Store::open(config.data_dir.as_deref())?;
         let token = Token::of(config).map_err(StartError::Token)?;
@@ -150,8 +166,11 @@ impl Agent {
             (Some(hooks), view)
         };
         let watched = view.clone();
-        let interface = Api::new(config, api, token, handle.clone(), view);
-        let mut others = vec![tokio::spawn(api::serve(listener, interface))];
+        let mut others = Vec::new();
+        if let Some(listener) = listener {
+            let interface = Api::new(config, api, token, handle.clone(), view);
+            others.push(tokio::spawn(api::serve(listener, interface)));
+        }
         if let Some(hooks) = hooks {
             others.push(tokio::spawn(hooks.run()));
             others.push(tokio::spawn(bar_the_dirty(config.clone(), handle.clone(), watched)));

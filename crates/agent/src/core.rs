@@ -142,6 +142,8 @@ struct Record {
     name: String,
     state: MemberState,
     since: Time,
+    /// When a message of its own reached us last.
+    heard: Option<Time>,
     verdicts: VecDeque<(Time, EventKind, Option<NodeId>)>,
 }
 
@@ -317,6 +319,10 @@ impl Core {
         };
         self.note_belief(from.id, &message);
         self.input(now, Input::Message { from, via: from.id, message: &message }, inbox);
+        // After the input, which may be how it is met.
+        if let Some(record) = self.records.get_mut(&from.id) {
+            record.heard = Some(now);
+        }
     }
 
     fn note_belief(&mut self, from: NodeId, message: &Message) {
@@ -420,6 +426,7 @@ impl Core {
             name: format!("{:016x}", id.get()),
             state,
             since: now,
+            heard: None,
             verdicts: VecDeque::new(),
         });
         if let Some(about) = about {
@@ -497,17 +504,24 @@ impl Core {
             if moved && answer.leader.is_some() {
                 tally.changes += 1;
             }
-            self.tell_leadership(at, &before, &answer, inbox);
+            self.tell_leadership(now, at, &before, &answer, inbox);
         }
     }
 
-    fn tell_leadership(&self, at: usize, before: &Leadership, answer: &Leadership, inbox: &Inbox) {
+    fn tell_leadership(
+        &self,
+        now: Time,
+        at: usize,
+        before: &Leadership,
+        answer: &Leadership,
+        inbox: &Inbox,
+    ) {
         let election = || Some(self.settings.elections[at].name.clone());
         let epoch = |of: &Leadership| of.epoch.map(|epoch| epoch.to_string());
         let ours = |of: &Leadership| of.leader == Some(self.me.id);
         let node = |of: &Leadership| of.leader.map(|id| self.named(id));
         let say = |kind, of: &Leadership| {
-            self.event(inbox, kind, election(), node(of), epoch(of), Some(of.why.to_string()));
+            self.event(inbox, kind, election(), node(of), epoch(of), Some(self.why(now, of)));
         };
         let moved = (before.leader, before.epoch) != (answer.leader, answer.epoch);
         if moved && ours(before) && !ours(answer) {

@@ -78,6 +78,8 @@ pub enum Requested {
     Priority(String, u32),
     /// Do not lead these: hooks have yet to undo what leading them before had set up.
     Dirty(BTreeSet<String>),
+    /// Be as if the cable were pulled, or plugged in again.
+    Cut(bool),
 }
 
 /// The agent's end.
@@ -138,6 +140,16 @@ impl Handle {
     /// Says which elections this node must not lead until further notice.
     pub(crate) async fn set_dirty(&self, elections: BTreeSet<String>) -> Result<(), Stopped> {
         self.requests.send(Requested::Dirty(elections)).await.map_err(|_| Stopped)
+    }
+
+    /// Pulls the node's cable, or plugs it in again: nothing goes out and nothing comes in, and the node is not told. For
+    /// demonstrations and tests; no setting and no request of an ordinary agent leads here.
+    ///
+    /// # Errors
+    ///
+    /// [`Stopped`].
+    pub async fn set_cut(&self, cut: bool) -> Result<(), Stopped> {
+        self.requests.send(Requested::Cut(cut)).await.map_err(|_| Stopped)
     }
 
     /// The number of the newest event.

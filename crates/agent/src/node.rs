@@ -165,6 +165,7 @@ impl Node {
             Requested::Priority(election, worth) => {
                 self.core.set_priority(now, &election, worth, &self.inbox);
             }
+            Requested::Cut(cut) => self.transport.set_cut(cut),
             Requested::Dirty(elections) => self.core.set_dirty(now, &elections, &self.inbox),
             Requested::Do(Request::Leave, reply) => {
                 self.leave(now);

@@ -97,6 +97,8 @@ pub struct MemberStatus {
     pub addresses: Vec<SocketAddr>,
     /// How it is reached.
     pub reach: Reach,
+    /// How long ago a message of its own reached us; none if none has, or it is this node.
+    pub heard_ms: Option<u64>,
     /// How often we have suspected it, lately.
     pub suspicions: u32,
     /// Who accuses it now, by name.

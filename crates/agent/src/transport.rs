@@ -69,6 +69,8 @@ pub struct Transport {
     arrived: Option<StreamEvent>,
     report: mpsc::Sender<StreamEvent>,
     outbound: Arc<Semaphore>,
+    /// Whether the cable is pulled.
+    cut: bool,
     /// Ends with the transport.
     tasks: JoinSet<()>,
 }
@@ -142,6 +144,7 @@ impl Transport {
             arrived: None,
             report,
             outbound: Arc::new(Semaphore::new(OUTBOUND)),
+            cut: false,
             tasks,
         })
     }
@@ -159,6 +162,12 @@ impl Transport {
     /// What seals and opens; to give it other keys.
     pub const fn sealer_mut(&mut self) -> &mut Sealer {
         &mut self.sealer
+    }
+
+    /// As if the cable were pulled, or plugged in again: what would go out or come in meanwhile is lost without a trace,
+    /// as it would be, and so is not counted.
+    pub const fn set_cut(&mut self, cut: bool) {
+        self.cut = cut;
     }
 
     /// Also hears, and [speaks to](Self::send_group), this multicast group, on the network of the address we are bound
@@ -315,6 +324,7 @@ impl Transport {
                 continue;
             }
             match self.receive() {
+                Ok(_) if self.cut => {}
                 Ok((length, address)) => {
                     let address = canonical(address);
                     if let Some((from, body, group)) = self.on_datagram(now, length, address) {
@@ -412,6 +422,9 @@ impl Transport {
     }
 
     fn send_stream(&mut self, to: NodeId, address: SocketAddr, body: &[u8]) -> Result<(), Drop> {
+        if self.cut {
+            return Ok(());
+        }
         let permit = Arc::clone(&self.outbound).try_acquire_owned();
         let permit = permit.map_err(|_| Drop::StreamLimit)?;
         let mut bytes = Vec::new();
@@ -444,6 +457,9 @@ impl Transport {
 
     /// Sends what is in `out`.
     fn transmit(&mut self, address: SocketAddr) {
+        if self.cut {
+            return;
+        }
         let address = if self.local.is_ipv6() { mapped(address) } else { address };
         match self.udp.try_send_to(&self.out, address) {
             Ok(length) => {
@@ -533,6 +549,9 @@ impl Transport {
     }
 
     fn on_stream(&mut self, now: Time, event: StreamEvent) -> Option<(Peer, SocketAddr)> {
+        if self.cut {
+            return None;
+        }
         match event {
             StreamEvent::Begun { head, mut chunk, last, reply } => {
                 match self.sealer.open_stream(now, &head, &mut chunk, last) {

@@ -10,11 +10,14 @@ use std::{
 
 use bellwether_agent::{
     Agent, Config, Handle, KeyRing, StartError, Status,
-    api::Token,
+    api::{self, Act, Actor, Api, Order, Stage, Token},
     config::{Election, Profile, Seed},
 };
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
-use tokio::sync::mpsc;
+use tokio::{
+    net::TcpListener,
+    sync::{mpsc, watch},
+};
 
 use crate::output::Failure;
 
@@ -42,8 +45,9 @@ pub(crate) fn run(args: &Args) -> Result<bool, Failure> {
         let mut cluster = Cluster::start(args, home.path().to_owned())
             .await
             .map_err(|error| Failure::Other(error.to_string()))?;
+        let orders = cluster.raise();
         cluster.welcome(keys.raw);
-        cluster.watch(keys).await;
+        cluster.watch(keys, orders).await;
         Ok(true)
     })
 }
@@ -62,13 +66,20 @@ struct Cluster {
     told: Told,
     /// Since when there is something to wait for.
     since: Instant,
+    /// What the pages know of who is alive and who is cut off.
+    list: Option<watch::Sender<Vec<Actor>>>,
 }
 
 struct Node {
     name: String,
     api: SocketAddr,
     bind: SocketAddr,
+    /// For HTTP, until somebody answers there.
+    listener: Option<TcpListener>,
     agent: Option<Agent>,
+    /// Of this life, or the last.
+    handle: Option<Handle>,
+    cut: bool,
 }
 
 /// What all nodes together say.
@@ -97,19 +108,59 @@ impl Cluster {
             heard,
             told: Told::default(),
             since: began,
+            list: None,
         };
         for number in 1..=args.nodes {
             let local = |port| SocketAddr::from(([127, 0, 0, 1], port));
             let name = format!("node-{number}");
-            let api = local(args.port.saturating_add(number - 1));
-            cluster.nodes.push(Node { name, api, bind: local(0), agent: None });
+            let wanted = local(args.port.saturating_add(number - 1));
+            let listener = match TcpListener::bind(wanted).await {
+                // Somebody else has that port: any other will do.
+                Err(_) => TcpListener::bind(local(0)).await,
+                bound => bound,
+            };
+            let bound = listener.and_then(|listener| Ok((listener.local_addr()?, listener)));
+            let (api, listener) =
+                bound.map_err(|source| StartError::Api { address: wanted, source })?;
+            cluster.nodes.push(Node {
+                name,
+                api,
+                bind: local(0),
+                listener: Some(listener),
+                agent: None,
+                handle: None,
+                cut: false,
+            });
             cluster.revive(cluster.nodes.len() - 1).await?;
         }
         Ok(cluster)
     }
 
-    /// Starts a node where it was before, or for the first time.
-    async fn revive(&mut self, at: usize) -> Result<(), StartError> {
+    /// Puts the nodes on a stage, and somebody on the HTTP port of each who answers for it, dead or alive. What pages
+    /// ask for comes out of the other end.
+    fn raise(&mut self) -> mpsc::Receiver<Order> {
+        let (stage, list, orders) = Stage::new(self.actors());
+        for at in 0..self.nodes.len() {
+            let Some(listener) = self.nodes[at].listener.take() else { continue };
+            let config = self.config(at);
+            // It was written a moment ago; without it commands are refused, and all else goes on.
+            let token = Token::of(&config).ok().flatten();
+            let api = Api::staged(&config, self.nodes[at].api, token, stage.clone(), at);
+            tokio::spawn(api::serve(listener, api));
+        }
+        self.list = Some(list);
+        orders
+    }
+
+    fn actors(&self) -> Vec<Actor> {
+        let actor = |node: &Node| {
+            let handle = node.handle.clone()?;
+            Some(Actor { name: node.name.clone(), api: node.api, cut: node.cut, handle })
+        };
+        self.nodes.iter().filter_map(actor).collect()
+    }
+
+    fn config(&self, at: usize) -> Config {
         let others = self.nodes.iter().filter_map(|node| node.agent.as_ref());
         let join = others.map(|agent| Seed {
             host: agent.address().ip().to_string(),
@@ -123,18 +174,17 @@ impl Cluster {
         config.data_dir = Some(self.home.join(&self.nodes[at].name));
         config.timing = Profile::Local.timing();
         config.elections = vec![Election { name: "demo".to_owned(), ..Election::default() }];
-        let agent = match Agent::start_with(&config, &self.ring).await {
-            // Somebody else has that port: any other will do.
-            Err(StartError::Api { .. }) => {
-                config.api.set_port(0);
-                Agent::start_with(&config, &self.ring).await?
-            }
-            other => other?,
-        };
-        self.nodes[at].api = agent.api();
-        self.nodes[at].bind.set_port(agent.address().port());
+        config
+    }
+
+    /// Starts a node where it was before, or for the first time.
+    async fn revive(&mut self, at: usize) -> Result<(), StartError> {
+        let agent = Agent::start_unserved(&self.config(at), &self.ring).await?;
+        let node = &mut self.nodes[at];
+        node.bind.set_port(agent.address().port());
+        node.handle = Some(agent.handle().clone());
         tokio::spawn(listen(agent.handle().clone(), at, self.news.clone()));
-        self.nodes[at].agent = Some(agent);
+        node.agent = Some(agent);
         Ok(())
     }
 
@@ -142,22 +192,35 @@ impl Cluster {
         let enter = if raw { "" } else { ", each with Enter" };
         say(&format!("{} nodes on this machine, one election: demo", self.nodes.len()));
         say(&format!(
-            "  http://{}/v1/status and the ports after it; token in {}",
+            "  http://{}/ shows it, as do the ports after it; token in {}",
             self.nodes[0].api,
             self.token.display()
         ));
-        say(&format!("  keys: k kills the leader, r revives the dead, q quits{enter}\n"));
+        say(&format!(
+            "  keys: k kills the leader, r revives the dead, c cuts the leader off, h heals, q quits{enter}\n"
+        ));
     }
 
-    async fn watch(&mut self, mut keys: Keys) {
+    async fn watch(&mut self, mut keys: Keys, mut orders: mpsc::Receiver<Order>) {
         loop {
             tokio::select! {
                 key = keys.pressed.recv() => match key {
-                    Some(b'k') => self.kill_leader(),
-                    Some(b'r') => self.revive_all().await,
+                    Some(b'k') => self.on_leader(Act::Kill).await,
+                    Some(b'c') => self.on_leader(Act::Cut).await,
+                    Some(b'r') => self.on_all(Act::Revive, |node| node.agent.is_none()).await,
+                    Some(b'h') => self.on_all(Act::Heal, |node| node.cut).await,
                     Some(b'q' | 3 | 4) | None => break,
                     Some(_) => {}
                 },
+                Some(Order { node, act, done }) = orders.recv() => {
+                    let at = self.nodes.iter().position(|one| one.name == node);
+                    let result = match at {
+                        Some(at) => self.act(at, act).await,
+                        None => Err(format!("no node is called {node:?}")),
+                    };
+                    // The page may have gone.
+                    let _ = done.send(result);
+                }
                 Some(_) = self.heard.recv() => {
                     // Others will have heard the same within a moment.
                     tokio::time::sleep(Duration::from_millis(5)).await;
@@ -176,42 +239,78 @@ impl Cluster {
         }
     }
 
-    fn kill_leader(&mut self) {
+    async fn on_leader(&mut self, act: Act) {
         let leader = self.told.leader.clone();
-        let victim = self.nodes.iter_mut().find(|node| {
+        let at = self.nodes.iter().position(|node| {
             node.agent.is_some() && leader.as_ref().is_some_and(|name| *name == node.name)
         });
-        let Some((name, agent)) =
-            victim.and_then(|node| Some((node.name.clone(), node.agent.take()?)))
-        else {
-            self.tell("nobody leads: nobody to kill");
-            return;
-        };
-        agent.kill();
-        self.since = Instant::now();
-        self.told = Told::default();
-        self.tell(&format!("{name} killed, without a word to the others"));
+        match at {
+            Some(at) => self.act_or_tell(at, act).await,
+            None => self.tell("nobody leads: nobody to do that to"),
+        }
     }
 
-    async fn revive_all(&mut self) {
-        let dead: Vec<usize> =
-            (0..self.nodes.len()).filter(|&at| self.nodes[at].agent.is_none()).collect();
-        if dead.is_empty() {
-            self.tell("all are alive");
+    async fn on_all(&mut self, act: Act, which: impl Fn(&Node) -> bool) {
+        let all: Vec<usize> = (0..self.nodes.len()).filter(|&at| which(&self.nodes[at])).collect();
+        if all.is_empty() {
+            self.tell(if act == Act::Heal { "nobody is cut off" } else { "all are alive" });
         }
-        for at in dead {
-            self.since = Instant::now();
-            match self.revive(at).await {
-                Ok(()) => self.tell(&format!("{} revived", self.nodes[at].name)),
-                Err(error) => self.tell(&format!("{}: {error}", self.nodes[at].name)),
+        for at in all {
+            self.act_or_tell(at, act).await;
+        }
+    }
+
+    async fn act_or_tell(&mut self, at: usize, act: Act) {
+        if let Err(why) = self.act(at, act).await {
+            self.tell(&why);
+        }
+    }
+
+    /// Does something to a node, whether a key or a button asks for it.
+    async fn act(&mut self, at: usize, act: Act) -> Result<(), String> {
+        let name = self.nodes[at].name.clone();
+        let failed = |error: &dyn std::fmt::Display| format!("{name}: {error}");
+        let done = match (act, &self.nodes[at].agent) {
+            (Act::Revive, Some(_)) => return Err(format!("{name} is alive")),
+            (Act::Kill | Act::Cut | Act::Heal, None) => return Err(format!("{name} is dead")),
+            (Act::Revive, None) => {
+                self.revive(at).await.map_err(|error| failed(&error))?;
+                "revived"
             }
+            (Act::Kill, Some(_)) => {
+                let node = &mut self.nodes[at];
+                if let (Some(agent), Some(handle)) = (node.agent.take(), &node.handle) {
+                    agent.kill();
+                    // Its port is free again only then.
+                    handle.stopped().await;
+                }
+                node.cut = false;
+                "killed, without a word to the others"
+            }
+            (Act::Cut | Act::Heal, Some(agent)) => {
+                let cut = act == Act::Cut;
+                agent.handle().set_cut(cut).await.map_err(|error| failed(&error))?;
+                self.nodes[at].cut = cut;
+                if cut { "cut off: it lives, and hears nobody" } else { "healed" }
+            }
+        };
+        if let Some(list) = &self.list {
+            list.send_replace(self.actors());
         }
+        self.since = Instant::now();
+        if matches!(act, Act::Kill | Act::Cut) {
+            self.told = Told::default();
+        }
+        self.tell(&format!("{name} {done}"));
+        Ok(())
     }
 
     /// Says what has changed, if anything has.
     async fn narrate(&mut self) {
         let mut answers: Vec<Status> = Vec::new();
-        for agent in self.nodes.iter().filter_map(|node| node.agent.as_ref()) {
+        // Those who are cut off have an opinion of their own.
+        let heard = self.nodes.iter().filter(|node| !node.cut);
+        for agent in heard.filter_map(|node| node.agent.as_ref()) {
             answers.extend(agent.handle().status().await.ok());
         }
         let elections = || answers.iter().filter_map(|status| status.elections.first());

@@ -4,7 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use axum::{
     extract::{Request, State},
-    http::{HeaderMap, StatusCode, header, uri::Authority},
+    http::{HeaderMap, StatusCode, Uri, header, uri::Authority},
     middleware::Next,
     response::{IntoResponse as _, Response},
 };
@@ -120,14 +120,20 @@ pub(super) async fn allowed(
     request: Request,
     next: Next,
 ) -> Response {
-    match authorise(&api, access, &request) {
+    match authorise(&api, access, request.uri(), request.headers()) {
         Ok(()) => next.run(request).await,
         Err(problem) => problem.into_response(),
     }
 }
 
-fn authorise(api: &Api, access: Access, request: &Request) -> Result<(), Problem> {
-    let query = request.uri().query().unwrap_or_default();
+/// Whether whoever sent this may.
+pub(super) fn authorise(
+    api: &Api,
+    access: Access,
+    uri: &Uri,
+    headers: &HeaderMap,
+) -> Result<(), Problem> {
+    let query = uri.query().unwrap_or_default();
     if query.split('&').any(|pair| pair.starts_with("token=") || pair.starts_with("access_token="))
     {
         // Addresses end up in logs and histories.
@@ -143,7 +149,7 @@ fn authorise(api: &Api, access: Access, request: &Request) -> Result<(), Problem
         let hint = "set api_token_file and start the agent again";
         return Err(Problem::new(StatusCode::FORBIDDEN, "this agent takes no commands", hint));
     };
-    let given = one(request.headers(), header::AUTHORIZATION.as_str())?;
+    let given = one(headers, header::AUTHORIZATION.as_str())?;
     let given = given.and_then(|value| value.split_once(' '));
     let given = given.filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"));
     match given {

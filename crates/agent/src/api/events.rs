@@ -42,7 +42,7 @@ pub(super) async fn events(
     let accept = headers.get(header::ACCEPT).and_then(|accept| accept.to_str().ok());
     let streamed = accept.is_some_and(|accept| accept.contains("text/event-stream"));
     match index {
-        Some(index) if !streamed => poll(api.shared.handle.clone(), index, wait.as_deref()).await,
+        Some(index) if !streamed => poll(api.handle()?, index, wait.as_deref()).await,
         _ => stream(&api, index, &headers).await,
     }
 }
@@ -72,7 +72,7 @@ async fn stream(api: &Api, index: Option<u64>, headers: &HeaderMap) -> Result<Re
         let error = "too many streams of events are open";
         Problem::new(StatusCode::TOO_MANY_REQUESTS, error, "close some, or poll with ?index=")
     })?;
-    let handle = api.shared.handle.clone();
+    let handle = api.handle()?;
     let last = headers.get("last-event-id").map(|last| last.to_str().ok()?.parse::<u64>().ok());
     let (from, known) = match (last, index) {
         (Some(last), _) => (last.unwrap_or(0), last.is_some()),

@@ -14,7 +14,11 @@ use axum::{
 use tokio::{sync::Semaphore, time::timeout};
 
 use self::{access::Access, problem::Problem};
-pub use self::{server::serve, token::Token};
+pub use self::{
+    server::serve,
+    stage::{Act, Actor, Order, Stage},
+    token::Token,
+};
 use crate::{
     config::Config,
     handle::{Handle, Request},
@@ -30,9 +34,11 @@ mod deadline;
 mod events;
 mod health;
 mod metrics;
+mod page;
 mod problem;
 mod query;
 mod server;
+mod stage;
 mod token;
 
 /// What the routes share.
@@ -41,9 +47,9 @@ pub struct Api {
     shared: Arc<Shared>,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct Shared {
-    handle: Handle,
+    behind: Behind,
     hooks: HookView,
     token: Option<Token>,
     names: Vec<String>,
@@ -51,6 +57,31 @@ struct Shared {
     open: bool,
     /// Streams of events that may still be opened.
     streams: Arc<Semaphore>,
+}
+
+/// Who answers.
+#[derive(Clone, Debug)]
+enum Behind {
+    /// An agent, once.
+    Agent(Handle),
+    /// The node in this place of a stage, in whichever life.
+    Stage(Stage, usize),
+}
+
+impl Shared {
+    fn handle(&self) -> Option<Handle> {
+        match &self.behind {
+            Behind::Agent(handle) => Some(handle.clone()),
+            Behind::Stage(stage, at) => stage.handle(*at),
+        }
+    }
+
+    fn stage(&self) -> Option<&Stage> {
+        match &self.behind {
+            Behind::Agent(_) => None,
+            Behind::Stage(stage, _) => Some(stage),
+        }
+    }
 }
 
 impl Api {
@@ -62,8 +93,29 @@ impl Api {
         handle: Handle,
         hooks: HookView,
     ) -> Self {
+        Self::with(config, bound, token, Behind::Agent(handle), hooks)
+    }
+
+    /// The interface of the node in this place of a stage, which outlives the node.
+    pub fn staged(
+        config: &Config,
+        bound: SocketAddr,
+        token: Option<Token>,
+        stage: Stage,
+        at: usize,
+    ) -> Self {
+        Self::with(config, bound, token, Behind::Stage(stage, at), HookView::none())
+    }
+
+    fn with(
+        config: &Config,
+        bound: SocketAddr,
+        token: Option<Token>,
+        behind: Behind,
+        hooks: HookView,
+    ) -> Self {
         let shared = Shared {
-            handle,
+            behind,
             hooks,
             token,
             names: config.api_names.clone(),
@@ -73,9 +125,21 @@ impl Api {
         Self { shared: Arc::new(shared) }
     }
 
+    fn handle(&self) -> Result<Handle, Problem> {
+        self.shared.handle().ok_or_else(Problem::stopped)
+    }
+
+    /// Waits until there is nobody left to ask.
+    async fn over(&self) {
+        match &self.shared.behind {
+            Behind::Agent(handle) => handle.stopped().await,
+            Behind::Stage(..) => std::future::pending().await,
+        }
+    }
+
     /// What the agent knows; it must say so soon, or it is not in a state to know.
     async fn status(&self) -> Result<Status, Problem> {
-        match timeout(PATIENCE, self.shared.handle.status()).await {
+        match timeout(PATIENCE, self.handle()?.status()).await {
             Ok(Ok(status)) => Ok(status),
             Ok(Err(_)) => Err(Problem::stopped()),
             Err(_) => Err(Problem::busy()),
@@ -89,7 +153,7 @@ impl Api {
     }
 
     async fn request(&self, request: Request) -> Result<(), Problem> {
-        match timeout(PATIENCE, self.shared.handle.request(request)).await {
+        match timeout(PATIENCE, self.handle()?.request(request)).await {
             Ok(Ok(Ok(()))) => Ok(()),
             Ok(Ok(Err(refused))) => Err(Problem::refused(&refused)),
             Ok(Err(_)) => Err(Problem::stopped()),
@@ -114,7 +178,9 @@ fn routes() -> Vec<Route> {
     use axum::routing::MethodFilter;
     let probe = MethodFilter::GET.or(MethodFilter::HEAD).or(MethodFilter::OPTIONS);
     vec![
-        route("/", Read, get(query::root)),
+        // The page is for everybody, the name for those who may read.
+        route("/", Open, get(query::root)),
+        route("/dashboard/{file}", Open, get(page::file)),
         route("/healthz", Open, get(health::healthy)),
         route("/livez", Open, get(health::alive)),
         route("/readyz", Open, get(health::ready)),
@@ -139,13 +205,27 @@ fn routes() -> Vec<Route> {
     ]
 }
 
+/// What there is besides on a stage: who may read the page may act, as the page of another site may not.
+fn staged() -> Vec<Route> {
+    use Access::Read;
+    vec![
+        route("/v1/dev/nodes", Read, get(stage::nodes)),
+        route("/v1/dev/nodes/{node}/status", Read, get(stage::status)),
+        route("/v1/dev/nodes/{node}/events", Read, get(stage::happening)),
+        route("/v1/dev/nodes/{node}/why/{member}", Read, get(stage::why)),
+        route("/v1/dev/nodes/{node}/{act}", Read, post(stage::act)),
+    ]
+}
+
 fn router(api: &Api) -> Router {
     let add = |router: Router<Api>, Route { path, access, methods }: Route| {
         let allowed = from_fn_with_state((api.clone(), access), access::allowed);
         router.route(path, methods.layer(allowed))
     };
+    let staged = api.shared.stage().map(|_| staged());
     routes()
         .into_iter()
+        .chain(staged.into_iter().flatten())
         .fold(Router::new(), add)
         .fallback(query::nothing)
         .method_not_allowed_fallback(query::wrong_method)

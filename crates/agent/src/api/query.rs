@@ -9,7 +9,7 @@ use axum::{
 use serde::Serialize;
 use serde_json::json;
 
-use super::{Api, Problem};
+use super::{Access, Api, Problem, access, page};
 use crate::{
     hooks::HookStatus,
     status::{ElectionStatus, MemberState, MemberStatus, Reach, Status},
@@ -34,18 +34,22 @@ impl From<ElectionStatus> for Leadership {
 
 type Named = Result<Path<String>, PathRejection>;
 
-fn named(path: Named) -> Result<String, Problem> {
+pub(super) fn named(path: Named) -> Result<String, Problem> {
     let wrong = |_| Problem::bad("the path is not text", "percent-encode UTF-8");
     path.map(|Path(name)| name).map_err(wrong)
 }
 
-/// As the elector sidecars of Kubernetes answered it.
-pub(super) async fn root(State(api): State<Api>, headers: HeaderMap) -> Result<Response, Problem> {
+/// The dashboard for browsers; for everybody else what the elector sidecars of Kubernetes answered.
+pub(super) async fn root(
+    State(api): State<Api>,
+    uri: Uri,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
     let accept = headers.get(header::ACCEPT).and_then(|accept| accept.to_str().ok());
     if accept.is_some_and(|accept| accept.contains("text/html")) {
-        let hint = "there is no page here; ask for /v1/leader, /v1/members or /openapi.json";
-        return Err(Problem::new(StatusCode::NOT_FOUND, "no such page", hint));
+        return Ok(page::index(&api, &headers));
     }
+    access::authorise(&api, Access::Read, &uri, &headers)?;
     let status = api.status().await?;
     let leader = status.elections.into_iter().next().and_then(|first| first.leader);
     let name = leader.map_or(String::new(), |leader| leader.name);
@@ -119,6 +123,8 @@ struct Point {
 struct Link {
     from: String,
     to: String,
+    /// How long ago a message came straight from there.
+    heard_ms: Option<u64>,
 }
 
 pub(super) async fn topology(State(api): State<Api>) -> Result<Json<Topology>, Problem> {
@@ -130,7 +136,7 @@ pub(super) async fn topology(State(api): State<Api>) -> Result<Json<Topology>, P
             Reach::Through(name) => name.clone(),
         };
         let there = matches!(member.state, MemberState::Alive | MemberState::Suspect);
-        there.then(|| Link { from, to: member.name.clone() })
+        there.then(|| Link { from, to: member.name.clone(), heard_ms: member.heard_ms })
     };
     let links = members.iter().filter_map(link).collect();
     let point = |MemberStatus { id, name, state, .. }| Point { id, name, state };

@@ -36,7 +36,7 @@ pub async fn serve(listener: TcpListener, api: Api) {
     loop {
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
-            () = api.shared.handle.stopped() => return,
+            () = api.over() => return,
         };
         let (stream, peer) = match accepted {
             Ok(accepted) => accepted,

@@ -31,6 +31,7 @@ pub(crate) fn member(name: &str, state: MemberState, reach: Reach) -> MemberStat
         boot: 3,
         incarnation: 1,
         addresses: vec!["192.0.2.1:7738".parse().expect("an address")],
+        heard_ms: (reach == Reach::Direct).then_some(120),
         reach,
         suspicions: 2,
         accusers: vec!["attic".to_owned()],
@@ -143,7 +144,12 @@ async fn answer(
         tokio::select! {
             requested = inbox.requests.recv() => match requested {
                 None => return,
-                Some(Requested::Dirty(_) | Requested::Keys(_) | Requested::Priority(..)) => {}
+                Some(
+                    Requested::Dirty(_)
+                    | Requested::Cut(_)
+                    | Requested::Keys(_)
+                    | Requested::Priority(..),
+                ) => {}
                 Some(Requested::Status(reply)) => {
                     let mut status = status.lock().expect("not poisoned").clone();
                     status.index = inbox.next_index() - 1;

@@ -1,0 +1,91 @@
+// Who leads each election, under which epoch and for how long, and whether the others say the same.
+
+import { at, counter, el, exactly, plural, say, shape } from './words.js';
+
+/** What the light shows: how it looks, what it says, and what else there is to say. */
+export function agreement(election, live) {
+  if (!election.leader) return { light: 'none', text: 'No leader known', more: election.why };
+  const { agree, heard, dissent } = election.agreement;
+  const of = Math.max(live, heard);
+  const text = `${agree} of ${of} agree on ${at(election.leader.name, election.epoch)}`;
+  const more = dissent.slice(0, 3).map(([member, leader]) => `${member} says ${leader}`);
+  if (dissent.length > 3) more.push(`${dissent.length - 3} more differ`);
+  const silent = of - heard;
+  if (silent > 0) more.push(`${plural(silent, 'has', 'have')} not said`);
+  if (!election.settled) more.push('not settled');
+  const light = agree === of && election.settled ? 'all' : 'some';
+  return { light, text, more: more.join(' · ') || 'Everybody says the same.' };
+}
+
+export class Leaders {
+  constructor(section, choose) {
+    this.section = section;
+    this.choose = choose;
+    this.cards = new Map();
+  }
+
+  update(elections, live, chosen) {
+    for (const [name, card] of this.cards) {
+      if (!elections.some((election) => election.election === name)) {
+        card.root.remove();
+        this.cards.delete(name);
+      }
+    }
+    for (const election of elections) {
+      let card = this.cards.get(election.election);
+      if (!card) {
+        card = this.card(election.election);
+        this.cards.set(election.election, card);
+        this.section.append(card.root);
+      }
+      this.fill(card, election, live, elections.length > 1 && election.election === chosen);
+    }
+  }
+
+  card(name) {
+    const parts = {
+      leader: el('strong.leader'),
+      epoch: el('dd.epoch'),
+      age: el('dd'),
+      mode: el('dd'),
+      changes: el('dd'),
+      why: el('p.why'),
+      light: el('span.light', { 'aria-hidden': 'true' }),
+      text: el('strong.text'),
+      more: el('span.more'),
+    };
+    const fact = (term, value) => el('div', {}, el('dt', {}, term), value);
+    const pick = el('button.pick', { type: 'button' }, name);
+    pick.addEventListener('click', () => this.choose(name));
+    const root = el('article.card.election', { 'data-election': name },
+      el('div.who', {}, shape('leader'), el('div', {}, el('h2', {}, pick), parts.leader)),
+      el('dl', {}, fact('Epoch', parts.epoch), fact('For', parts.age), fact('Promise', parts.mode), fact('Changes', parts.changes)),
+      el('div.agreement', {}, parts.light, el('div', {}, parts.text, parts.more)),
+      parts.why,
+    );
+    return { root, pick, ...parts };
+  }
+
+  fill(card, election, live, marked) {
+    card.since = election.since_ms;
+    card.root.classList.toggle('chosen', marked);
+    card.root.dataset.led = election.leader ? 'yes' : 'no';
+    card.pick.setAttribute('aria-pressed', String(marked));
+    say(card.leader, election.leader?.name ?? 'Nobody');
+    say(card.epoch, counter(election.epoch));
+    card.epoch.title = election.epoch ? `Fencing token ${election.epoch}` : '';
+    card.epoch.dataset.epoch = election.epoch ?? '';
+    say(card.mode, election.settled ? election.mode : `${election.mode}, settling`);
+    say(card.changes, String(election.changes));
+    const { light, text, more } = agreement(election, live);
+    card.light.dataset.light = light;
+    say(card.text, text);
+    say(card.more, more);
+    say(card.why, election.is_leader ? `This node leads: ${election.why}` : election.why);
+  }
+
+  /** Ages go on between two answers. */
+  tick(age) {
+    for (const card of this.cards.values()) say(card.age, exactly(card.since + age));
+  }
+}
