@@ -291,7 +291,8 @@ impl Core {
 
     /// The process was stopped for longer than anybody may lead unseen.
     pub(crate) fn on_stall(&mut self, now: Time, lasted: Duration, inbox: &Inbox) {
-        self.event(inbox, EventKind::Stalled, None, None, None, Some(format!("for {lasted}")));
+        let detail = Some(format!("for {:.2} s", lasted.as_secs_f64()));
+        self.event(inbox, EventKind::Stalled, None, None, None, detail);
         self.all_announced(now, || Input::Command(announce::Command::Void));
         for at in 0..self.tallies.len() {
             if self.is_eventual(at) {

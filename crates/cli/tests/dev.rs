@@ -50,6 +50,13 @@ fn a_newcomer_sees_a_leader_and_after_its_death_another() {
     keys.write_all(b"r\n").unwrap();
     assert_eq!(leader(&wait_for("revived")), first);
     assert_eq!(leader(&wait_for("all 4 agree")), second, "who comes back dethrones nobody");
+    keys.write_all(b"c\n").unwrap();
+    assert_eq!(leader(&wait_for("cut off")), second);
+    let third = leader(&wait_for("all 3 agree"));
+    assert_ne!(third, second);
+    keys.write_all(b"h\n").unwrap();
+    assert_eq!(leader(&wait_for("healed")), second);
+    wait_for("all 4 agree");
     keys.write_all(b"q\n").unwrap();
     assert!(dev.wait().unwrap().success());
 }

@@ -80,7 +80,8 @@ function render() {
   for (const { election, leader } of status.elections) {
     if (leader) leading.set(leader.id, [...(leading.get(leader.id) ?? []), election]);
   }
-  leaders.update(status.elections, live, page.chosen);
+  const rival = stage?.nodes.find((node) => node.says?.is_leader && node.name !== status.elections[0]?.leader?.name);
+  leaders.update(status.elections, live, page.chosen, rival);
   members.update(page.members, leading);
   draw();
   tick();
@@ -90,6 +91,7 @@ function render() {
   say(by('graph-note'), `${plural(live, 'member', 'members')} here${live < status.members.length ? `, ${status.members.length - live} gone` : ''}`);
   const alone = page.members.length === 1;
   by('graph-empty').hidden = !alone;
+  by('graph-empty').classList.toggle('below', alone);
   say(by('graph-empty'), alone ? `Only this node is here. Others join it with --join ${status.members[0].addresses[0] ?? 'ADDRESS'}` : '');
   const first = status.elections[0];
   document.title = first ? `${first.leader ? at(first.leader.name, first.epoch) : 'no leader'} · ${status.cluster} · Bellwether` : `${status.cluster} · Bellwether`;
@@ -199,6 +201,7 @@ function tellChanges(before, now) {
   }
 }
 
+const LOST = { lost: 'No agent answers.', denied: 'The agent wants its token.' };
 const LINKS = { connecting: 'connecting', live: 'live', lost: 'connection lost', denied: 'token needed', gone: 'node is dead' };
 
 function onLink(state, seconds) {
@@ -214,7 +217,7 @@ function onLink(state, seconds) {
     const kept = page.told ? ` What is shown is of ${timeOfDay(Date.now() - age())}.` : '';
     say(by('banner-text'), `Connection lost, ${wait}.${kept}`);
   }
-  if (state === 'lost' && !page.status) say(by('graph-empty'), 'No agent answers.');
+  if (!page.status && LOST[state]) for (const id of ['graph-empty', 'members-empty']) say(by(id), LOST[state]);
   if (state === 'gone') lookElsewhere();
 }
 

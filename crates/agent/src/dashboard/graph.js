@@ -82,7 +82,7 @@ export class Graph {
     const ys = nodes.map((node) => node.to.y);
     const [west, east, north, south] = [Math.min(...xs), Math.max(...xs), Math.min(...ys), Math.max(...ys)];
     // Labels need room beside few nodes; many have labels only where one looks closely.
-    const [side, above, below] = few ? [80, 74, 66] : [36, 26, 42];
+    const [side, above, below] = few ? [80, 74, 84] : [36, 26, 42];
     const k = Math.min(
       (this.width - 2 * side) / Math.max(1, east - west),
       (this.height - above - below) / Math.max(1, south - north),
@@ -217,8 +217,8 @@ export class Graph {
     for (const [style, pairs] of [...styles].sort()) {
       const accuses = style === 'accuses';
       pen.strokeStyle = accuses ? colours.suspect : colours.wire;
-      pen.lineWidth = accuses ? 2 : few ? 1.5 : 1;
-      pen.globalAlpha = style === 'heard0' ? (few ? 0.35 : 0.18) : few || accuses || style === 'relay' ? 1 : 0.5;
+      pen.lineWidth = accuses ? (few ? 2 : 1.25) : few ? 1.5 : 1;
+      pen.globalAlpha = style === 'heard0' ? (few ? 0.35 : 0.18) : few ? 1 : accuses ? 0.75 : style === 'relay' ? 0.8 : 0.5;
       pen.setLineDash(accuses ? [7, 5] : style === 'relay' ? [2, 4] : []);
       pen.beginPath();
       for (const [a, b] of pairs) {
@@ -237,12 +237,13 @@ export class Graph {
 
   arrow(a, b) {
     const { pen } = this;
+    const size = this.nodes.size <= FEW ? 10 : 7;
     const turn = Math.atan2(b.sy - a.sy, b.sx - a.sx);
     const back = this.radiusOf(b) + 5;
     const [x, y] = [b.sx - Math.cos(turn) * back, b.sy - Math.sin(turn) * back];
     pen.beginPath();
     pen.moveTo(x, y);
-    for (const side of [0.42, -0.42]) pen.lineTo(x - 10 * Math.cos(turn + side), y - 10 * Math.sin(turn + side));
+    for (const side of [0.42, -0.42]) pen.lineTo(x - size * Math.cos(turn + side), y - size * Math.sin(turn + side));
     pen.fill();
   }
 
@@ -356,7 +357,9 @@ export class Graph {
       // On top of a ring the label goes above, where no lines are.
       const above = few && node.to.y < 0 && Math.abs(node.to.x) < 1 && this.nodes.size > 2;
       let y = node.sy + (above ? -this.radiusOf(node) - gap - (notes ? 2 : 1) * (size + 3) : this.radiusOf(node) + gap);
-      this.text(node.name, node.sx, y, `${bold ? 650 : 500} ${node.leader ? size + 1 : size}px ${FONT}`, colours.ink);
+      const room = few ? 28 : node.leader || node.id === this.pointed || node.id === this.selected ? 40 : 11;
+      const name = node.name.length > room ? `${node.name.slice(0, room - 1)}…` : node.name;
+      this.text(name, node.sx, y, `${bold ? 650 : 500} ${node.leader ? size + 1 : size}px ${FONT}`, colours.ink);
       y += size + 4;
       if (notes) this.text(notes, node.sx, y, `500 ${Math.max(10.5, size - 2)}px ${FONT}`, node.leader || node.claims ? colours['leader-text'] : colours.muted);
     }
@@ -417,11 +420,18 @@ export class Graph {
 
   listen() {
     const { canvas, pointers } = this;
+    let box = null;
+    // Looked up once per visit or press: every look makes the browser lay out the page.
+    const measure = () => { box = canvas.getBoundingClientRect(); };
     const where = (event) => {
-      const box = canvas.getBoundingClientRect();
+      if (!box) measure();
       return { x: event.clientX - box.left, y: event.clientY - box.top };
     };
+    canvas.addEventListener('pointerenter', measure);
+    addEventListener('scroll', () => { box = null; }, { passive: true });
+    addEventListener('resize', () => { box = null; });
     canvas.addEventListener('pointerdown', (event) => {
+      measure();
       canvas.setPointerCapture(event.pointerId);
       pointers.set(event.pointerId, where(event));
       this.still = where(event);

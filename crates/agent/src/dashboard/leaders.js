@@ -3,7 +3,7 @@
 import { at, counter, el, exactly, plural, say, shape } from './words.js';
 
 /** What the light shows: how it looks, what it says, and what else there is to say. */
-export function agreement(election, live) {
+export function agreement(election, live, rival) {
   if (!election.leader) return { light: 'none', text: 'No leader known', more: election.why };
   const { agree, heard, dissent } = election.agreement;
   const of = Math.max(live, heard);
@@ -13,8 +13,9 @@ export function agreement(election, live) {
   const silent = of - heard;
   if (silent > 0) more.push(`${plural(silent, 'has', 'have')} not said`);
   if (!election.settled) more.push('not settled');
+  if (rival) more.push(`out of reach, ${rival.name} says it leads, epoch ${counter(rival.says.epoch)}`);
   const light = agree === of && election.settled ? 'all' : 'some';
-  return { light, text, more: more.join(' · ') || 'Everybody says the same.' };
+  return { light, text, more: more.join(' · ') || (of === 1 ? 'There is nobody else in reach.' : 'Everybody in reach says the same.') };
 }
 
 export class Leaders {
@@ -24,7 +25,8 @@ export class Leaders {
     this.cards = new Map();
   }
 
-  update(elections, live, chosen) {
+  /** `rival` is another leader of the first election, beyond what the agent can know. */
+  update(elections, live, chosen, rival) {
     for (const [name, card] of this.cards) {
       if (!elections.some((election) => election.election === name)) {
         card.root.remove();
@@ -38,7 +40,7 @@ export class Leaders {
         this.cards.set(election.election, card);
         this.section.append(card.root);
       }
-      this.fill(card, election, live, elections.length > 1 && election.election === chosen);
+      this.fill(card, election, live, elections.length > 1 && election.election === chosen, election === elections[0] ? rival : null);
     }
   }
 
@@ -66,7 +68,7 @@ export class Leaders {
     return { root, pick, ...parts };
   }
 
-  fill(card, election, live, marked) {
+  fill(card, election, live, marked, rival) {
     card.since = election.since_ms;
     card.root.classList.toggle('chosen', marked);
     card.root.dataset.led = election.leader ? 'yes' : 'no';
@@ -77,7 +79,7 @@ export class Leaders {
     card.epoch.dataset.epoch = election.epoch ?? '';
     say(card.mode, election.settled ? election.mode : `${election.mode}, settling`);
     say(card.changes, String(election.changes));
-    const { light, text, more } = agreement(election, live);
+    const { light, text, more } = agreement(election, live, rival);
     card.light.dataset.light = light;
     say(card.text, text);
     say(card.more, more);

@@ -85,21 +85,21 @@ export class Members {
       mark: el('span'),
       name: el('button.name', { type: 'button', title: 'Why?' }),
       leads: el('span.leads'),
-      since: el('td.num', { 'data-label': 'For' }),
+      since: el('td.num', { role: 'cell', 'data-label': 'For' }),
       bar: el('progress', { max: '1', hidden: true }),
       suspicion: el('span'),
-      reach: el('td', { 'data-label': 'Reached' }),
-      address: el('td.address', { 'data-label': 'Address' }),
+      reach: el('td', { role: 'cell', 'data-label': 'Reached' }),
+      address: el('td.address', { role: 'cell', 'data-label': 'Address' }),
     };
     const acts = this.on.acts(member.name);
-    const root = el('tr', { 'data-id': member.id, 'data-name': member.name },
-      el('td.state', { 'data-label': 'State' }, parts.mark, parts.state),
-      el('th', { scope: 'row' }, parts.name, parts.leads),
+    const root = el('tr', { role: 'row', 'data-id': member.id, 'data-name': member.name },
+      el('td.state', { role: 'cell', 'data-label': 'State' }, parts.mark, parts.state),
+      el('th', { scope: 'row', role: 'rowheader' }, parts.name, parts.leads),
       parts.since,
-      el('td.suspicion', { 'data-label': 'Suspicion' }, parts.bar, parts.suspicion),
+      el('td.suspicion', { role: 'cell', 'data-label': 'Suspicion' }, parts.bar, parts.suspicion),
       parts.reach,
       parts.address,
-      el('td.acts', { 'data-label': 'Demo' }, acts?.root),
+      el('td.acts', { role: 'cell', 'data-label': 'Demo' }, acts?.root),
     );
     return { root, acts, ...parts };
   }
@@ -119,7 +119,7 @@ export class Members {
       row.leads.replaceChildren(...(leads ? [shape('leader'), el('span', {}, led)] : []));
     }
     row.root.classList.toggle('own', member.reach === 'own');
-    say(row.address, member.addresses?.join(', ') ?? '–');
+    say(row.address, member.addresses?.join(', ') || '–');
     row.acts?.update();
   }
 

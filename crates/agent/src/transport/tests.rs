@@ -153,6 +153,34 @@ async fn what_does_not_fit_goes_by_stream_whole() {
 }
 
 #[tokio::test]
+async fn a_pulled_cable_lets_nothing_through_either_way_until_it_is_back() {
+    let (mut a, mut b) = pair().await;
+    introduce(&mut a, &mut b).await;
+    a.set_cut(true);
+    let sent = a.counters().sent;
+    a.send(NOW, NodeId::new(2), b"lost").unwrap();
+    a.send(NOW, NodeId::new(2), &[0; 50_000]).unwrap();
+    assert_eq!(a.counters().sent, sent, "nothing goes out");
+    b.learn(NOW, peer(1, 1), &[a.local()]);
+    b.send(NOW, NodeId::new(1), b"lost").unwrap();
+    b.send(NOW, NodeId::new(1), &[0; 50_000]).unwrap();
+    // The datagram, and the beginning of the stream.
+    let mut log = Log::new();
+    for _ in 0..2 {
+        within(a.ready()).await;
+        drain(0, &mut a, NOW, &mut log);
+    }
+    assert_eq!(log, [], "nothing comes in");
+    a.set_cut(false);
+    a.send(NOW, NodeId::new(2), b"there").unwrap();
+    let log = run_until(&mut a, &mut b, NOW, |log, _, _| !log.is_empty()).await;
+    assert_eq!(log, [(1, peer(1, 1), Some(b"there".to_vec()))]);
+    b.send(NOW, NodeId::new(1), b"back").unwrap();
+    let log = run_until(&mut a, &mut b, NOW, |log, _, _| !log.is_empty()).await;
+    assert_eq!(log, [(0, peer(2, 1), Some(b"back".to_vec()))]);
+}
+
+#[tokio::test]
 async fn strangers_get_no_answer_and_every_one_is_counted() {
     let (mut a, mut b) = pair().await;
     let stranger = raw().await;

@@ -13,7 +13,7 @@ use bellwether_agent::{
     Agreement, Config, Counters, ElectionStatus, Event, EventKind, Handle, Identity, Inbox,
     KeyStatus, LeaderStatus, MemberState, MemberStatus, Reach, Refused, Request, Requested, Role,
     Status, Verdict,
-    api::{Api, Token, serve},
+    api::{Act, Actor, Api, Stage, Token, serve},
     hooks::HookView,
 };
 use tokio::{
@@ -196,6 +196,30 @@ pub(crate) const TOKEN: &str = "a-token-of-this-test-and-no-other";
 /// A server on a free port of loopback.
 pub(crate) async fn server(fake: &Fake, hooks: HookView) -> SocketAddr {
     serve_as(fake, hooks, None).await
+}
+
+/// The server of the first of two nodes on a stage, the second of which is dead; and what was done to them.
+pub(crate) async fn staged(fake: &Fake) -> (SocketAddr, Arc<Mutex<Vec<(String, Act)>>>) {
+    let config = Config::new("kitchen", "garden", "/none");
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
+    let at = listener.local_addr().expect("bound");
+    let actor = |name: &str, handle| Actor { name: name.to_owned(), api: at, cut: false, handle };
+    let (dead, _) = Handle::connect();
+    let actors = vec![actor("kitchen", fake.handle.clone()), actor("attic", dead)];
+    let (stage, list, mut orders) = Stage::new(actors);
+    tokio::spawn(serve(listener, Api::staged(&config, at, Some(token()), stage, 0)));
+    let done = Arc::new(Mutex::new(Vec::new()));
+    let kept = Arc::clone(&done);
+    tokio::spawn(async move {
+        while let Some(order) = orders.recv().await {
+            kept.lock().expect("not poisoned").push((order.node.clone(), order.act));
+            let refused = order.act == Act::Revive && order.node == "kitchen";
+            let answer = if refused { Err("kitchen is alive".to_owned()) } else { Ok(()) };
+            let _ = order.done.send(answer);
+        }
+        drop(list);
+    });
+    (at, done)
 }
 
 /// The same, as if it were bound to this address.

@@ -66,7 +66,11 @@ impl Browser {
             .arg(program)
             .args(["--headless=new", "--remote-debugging-pipe", "--disable-gpu"])
             .args(["--no-first-run", "--no-default-browser-check", "--disable-extensions"])
-            .args(["--disable-background-networking", "--disable-component-update", "--disable-sync"])
+            .args([
+                "--disable-background-networking",
+                "--disable-component-update",
+                "--disable-sync",
+            ])
             .args(["--disable-dev-shm-usage", "--hide-scrollbars", "--mute-audio"])
             .arg(format!("--user-data-dir={}", home.path().join("profile").display()))
             .env("HOME", home.path())
@@ -227,12 +231,23 @@ impl Browser {
     /// Keeps a picture of the page, the visible part or all of it.
     pub(crate) fn shoot(&mut self, name: &str, all: bool) {
         self.settle();
-        let picture = self
-            .call("Page.captureScreenshot", json!({ "format": "png", "captureBeyondViewport": all }));
+        let picture = self.call(
+            "Page.captureScreenshot",
+            json!({ "format": "png", "captureBeyondViewport": all }),
+        );
         let folder = shots();
         fs::create_dir_all(&folder).unwrap();
         let picture = base64(picture["data"].as_str().unwrap());
         fs::write(folder.join(format!("{name}.png")), picture).unwrap();
+    }
+
+    /// Seconds that the page's thread has had the processor.
+    pub(crate) fn busy(&mut self) -> f64 {
+        self.call("Performance.enable", json!({ "timeDomain": "threadTicks" }));
+        let metrics = self.call("Performance.getMetrics", json!({}));
+        let metrics = metrics["metrics"].as_array().unwrap();
+        let tasks = metrics.iter().find(|one| one["name"] == "TaskDuration").unwrap();
+        tasks["value"].as_f64().unwrap()
     }
 
     /// What the page has complained about since last asked.

@@ -197,7 +197,17 @@ fn why_and_everything_else_is_reached_by_keyboard_and_the_page_survives_a_restar
             "document.activeElement.id || document.activeElement.dataset.act || document.activeElement.className",
         ));
     }
-    for stop in ["viewpoint", "theme", "zoom-in", "graph", "timeline", "members-search", "name", "kill", "cut"] {
+    for stop in [
+        "viewpoint",
+        "theme",
+        "zoom-in",
+        "graph",
+        "timeline",
+        "members-search",
+        "name",
+        "kill",
+        "cut",
+    ] {
         assert!(passed.iter().any(|one| one == stop), "{stop} is not reached: {passed:?}");
     }
 
@@ -217,7 +227,11 @@ fn why_and_everything_else_is_reached_by_keyboard_and_the_page_survives_a_restar
         "!document.querySelector('#banner').hidden && \
          /Connection lost, retrying in [0-9]+ s/.test(document.querySelector('#banner-text').textContent)",
     );
-    assert_eq!(browser.text("document.querySelector('#rows tr').dataset.id"), before, "data is kept");
+    assert_eq!(
+        browser.text("document.querySelector('#rows tr').dataset.id"),
+        before,
+        "data is kept"
+    );
     thread::sleep(Duration::from_millis(400));
     browser.shoot("5-lost", false);
     let again = Demo::start(port);
@@ -236,7 +250,8 @@ fn fifty_members_two_elections_and_a_hostile_name() {
     browser.wait_for("document.querySelectorAll('#rows tr').length === 50");
     browser.wait_for("document.querySelectorAll('.election').length === 2");
     let agreement = browser.text("document.querySelector('.agreement').textContent");
-    assert!(agreement.contains("48 of 49 agree") || agreement.contains("agree on"), "{agreement}");
+    assert!(agreement.contains("48 of 49 agree on creek-004@17"), "{agreement}");
+    assert!(agreement.contains("field-001 says ridge-001"), "{agreement}");
     // Names are text, whatever is in them, and there is nothing to press here that only a demo has.
     let hostile = browser.text("[...document.querySelectorAll('.name')].map(one => one.textContent).find(name => name.includes('img'))");
     assert_eq!(hostile, HOSTILE);
@@ -246,7 +261,9 @@ fn fifty_members_two_elections_and_a_hostile_name() {
     browser.shoot("50-dark", false);
     browser.show(DESKTOP);
     browser.click("#members-filter .chip:nth-child(3)");
-    browser.wait_for("[...document.querySelectorAll('#rows tr')].every(row => row.dataset.state === 'suspect')");
+    browser.wait_for(
+        "[...document.querySelectorAll('#rows tr')].every(row => row.dataset.state === 'suspect')",
+    );
     let suspicion = browser.text("document.querySelector('#rows .suspicion').textContent");
     assert!(suspicion.contains("s left, accused by "), "{suspicion}");
     browser.shoot("50-suspects", false);
@@ -268,15 +285,16 @@ fn five_hundred_members_that_change_all_the_time_are_drawn_smoothly() {
     browser.settle();
     // Frames while everything happens at once: news three times a second, and a hand that drags the graph about.
     browser.value(
-        "window.frames500 = []; window.last500 = performance.now(); window.tasks500 = []; \
-         new PerformanceObserver(list => tasks500.push(...list.getEntries().map(one => one.duration))).observe({ entryTypes: ['longtask'] }); \
+        "window.frames500 = []; window.last500 = performance.now(); \
          (function next(now) { frames500.push(now - last500); last500 = now; requestAnimationFrame(next); })(performance.now()); 0",
     );
-    let box_ = browser.value("(() => { const box = document.querySelector('#graph').getBoundingClientRect(); return [box.x, box.y, box.width, box.height]; })()");
-    let at = |share_x: f64, share_y: f64| {
-        let side = |i: usize| box_[i].as_f64().unwrap();
-        (side(0) + side(2) * share_x, side(1) + side(3) * share_y)
-    };
+    let frame = browser.value(
+        "(() => { const box = document.querySelector('#graph').getBoundingClientRect(); \
+         return [box.x, box.y, box.width, box.height]; })()",
+    );
+    let side = |i: usize| frame[i].as_f64().unwrap();
+    let at = |x: f64, y: f64| (side(0) + side(2) * x, side(1) + side(3) * y);
+    let before = browser.busy();
     let (x, y) = at(0.1, 0.15);
     browser.mouse("mousePressed", x, y, 1);
     let began = Instant::now();
@@ -287,23 +305,25 @@ fn five_hundred_members_that_change_all_the_time_are_drawn_smoothly() {
         thread::sleep(Duration::from_millis(8));
     }
     browser.mouse("mouseReleased", x, y, 1);
+    let busy = browser.busy() - before;
     let frames = browser.value("frames500");
     let mut frames: Vec<f64> =
-        frames.as_array().unwrap().iter().skip(5).filter_map(|one| one.as_f64()).collect();
+        frames.as_array().unwrap().iter().skip(1).filter_map(|one| one.as_f64()).collect();
+    let each = busy * 1000.0 / frames.len() as f64;
     frames.sort_by(f64::total_cmp);
     let share = |part: f64| frames[((frames.len() - 1) as f64 * part) as usize];
-    let tasks = browser.value("tasks500");
     let _ = writeln!(
         std::io::stderr(),
-        "500 members: {} frames in 4 s; median {:.1} ms, 95 % {:.1} ms, 99 % {:.1} ms, longest {:.1} ms; long tasks {tasks}",
+        "500 members: {} frames in 4 s, {each:.1} ms of processor each; apart {:.1} ms (median), {:.1} ms (95 %), {:.1} ms (longest)",
         frames.len(),
         share(0.5),
         share(0.95),
-        share(0.99),
         share(1.0),
     );
-    assert!(share(0.5) < 20.0, "half of the frames take {:.1} ms", share(0.5));
-    assert!(share(0.95) < 50.0, "one frame in twenty takes {:.1} ms", share(0.95));
+    // How far apart frames are depends on what else the machine does; what one costs does not, and at sixty a second
+    // there are 16.7 ms for it. Without a graphics card everything is counted here, drawing included.
+    assert!(each < 12.0, "a frame costs {each:.1} ms");
+    assert!(frames.len() > 40, "{} frames in 4 s", frames.len());
     browser.click("#zoom-fit");
     browser.value("scrollTo(0, 0)");
     browser.shoot("500-light", false);
