@@ -88,7 +88,7 @@ function render() {
   by('main').setAttribute('aria-busy', 'false');
   say(by('cluster'), status.cluster);
   say(by('viewer'), status.node.name);
-  say(by('graph-note'), `${plural(live, 'member', 'members')} here${live < status.members.length ? `, ${status.members.length - live} gone` : ''}`);
+  say(by('graph-note'), live < status.members.length ? `${live} here, ${status.members.length - live} gone` : plural(live, 'member', 'members'));
   const alone = page.members.length === 1;
   by('graph-empty').hidden = !alone;
   by('graph-empty').classList.toggle('below', alone);

@@ -228,13 +228,20 @@ impl Browser {
         self.call("Input.insertText", json!({ "text": text }));
     }
 
-    /// Keeps a picture of the page, the visible part or all of it.
-    pub(crate) fn shoot(&mut self, name: &str, all: bool) {
+    /// Keeps a picture of the page, on a screen as high as it is.
+    pub(crate) fn shoot_whole(&mut self, name: &str, screen: Screen) {
+        self.show(screen);
+        let height = self.value("document.documentElement.scrollHeight");
+        let height = u32::try_from(height.as_u64().unwrap()).unwrap();
+        self.show(Screen { height, ..screen });
+        self.shoot(name);
+        self.show(screen);
+    }
+
+    /// Keeps a picture of what is seen of the page.
+    pub(crate) fn shoot(&mut self, name: &str) {
         self.settle();
-        let picture = self.call(
-            "Page.captureScreenshot",
-            json!({ "format": "png", "captureBeyondViewport": all }),
-        );
+        let picture = self.call("Page.captureScreenshot", json!({ "format": "png" }));
         let folder = shots();
         fs::create_dir_all(&folder).unwrap();
         let picture = base64(picture["data"].as_str().unwrap());

@@ -195,7 +195,7 @@ fn status(members: usize, round: usize, up: Duration, index: u64) -> Status {
         index,
         members: all,
         elections: vec![
-            election("gateway", members / 3, 17, vec![(name(2, members), name(4, members))]),
+            election("gateway", members / 3, 17, vec![(name(3, members), name(4, members))]),
             election("backup", 0, 4, vec![]),
         ],
         counters: Counters { sent: 40_213, received: 39_977, ..Counters::default() },

@@ -107,9 +107,9 @@ fn a_newcomer_kills_the_leader_cuts_and_heals_by_button() {
     browser.show(DESKTOP);
     browser.open(&demo.address);
     let first = wait_for_agreement(&mut browser, 5);
-    browser.shoot("5-light", false);
+    browser.shoot("5-light");
     browser.show(DARK);
-    browser.shoot("5-dark", false);
+    browser.shoot("5-dark");
     browser.show(DESKTOP);
 
     press(&mut browser, &first.leader, "kill");
@@ -117,7 +117,7 @@ fn a_newcomer_kills_the_leader_cuts_and_heals_by_button() {
     let second = wait_for_agreement(&mut browser, 4);
     assert_ne!(second.leader, first.leader);
     assert!(second.epoch > first.epoch, "{} after {}", second.epoch, first.epoch);
-    browser.shoot("5-leader-killed", false);
+    browser.shoot("5-leader-killed");
 
     press(&mut browser, &first.leader, "revive");
     let third = wait_for_agreement(&mut browser, 5);
@@ -132,13 +132,13 @@ fn a_newcomer_kills_the_leader_cuts_and_heals_by_button() {
     assert_ne!(fourth.leader, third.leader);
     assert!(fourth.epoch > third.epoch, "{} after {}", fourth.epoch, third.epoch);
     browser.value("scrollTo(0, 0)");
-    browser.shoot("5-partition-light", false);
+    browser.shoot("5-partition-light");
     browser.show(DARK);
-    browser.shoot("5-partition-dark", false);
+    browser.shoot("5-partition-dark");
     browser.show(DESKTOP);
     look_through(&mut browser, &third.leader);
     wait_for_state(&mut browser, &other, "failed");
-    browser.shoot("5-partition-other-side", false);
+    browser.shoot("5-partition-other-side");
     look_through(&mut browser, &other);
     press(&mut browser, &third.leader, "heal");
     let fifth = wait_for_agreement(&mut browser, 5);
@@ -177,7 +177,7 @@ fn why_and_everything_else_is_reached_by_keyboard_and_the_page_survives_a_restar
          document.querySelector('#why-name').textContent === 'node-1' && \
          document.querySelector('.summary').textContent.includes('has been alive for')";
     browser.wait_for(told);
-    browser.shoot("5-why", false);
+    browser.shoot("5-why");
     browser.key("Escape");
     browser.wait_for("!document.querySelector('#why').open");
 
@@ -214,9 +214,8 @@ fn why_and_everything_else_is_reached_by_keyboard_and_the_page_survives_a_restar
     browser.show(PHONE);
     browser.value("scrollTo(0, 0)");
     fits_the_screen(&mut browser);
-    browser.shoot("5-phone", true);
-    browser.show(Screen { dark: true, ..PHONE });
-    browser.shoot("5-phone-dark", true);
+    browser.shoot_whole("5-phone", PHONE);
+    browser.shoot_whole("5-phone-dark", Screen { dark: true, ..PHONE });
     browser.show(DESKTOP);
     no_complaints(&mut browser, "before the restart");
 
@@ -233,7 +232,7 @@ fn why_and_everything_else_is_reached_by_keyboard_and_the_page_survives_a_restar
         "data is kept"
     );
     thread::sleep(Duration::from_millis(400));
-    browser.shoot("5-lost", false);
+    browser.shoot("5-lost");
     let again = Demo::start(port);
     assert!(again.address.contains(&port.to_string()), "{}", again.address);
     wait_for_agreement(&mut browser, 5);
@@ -251,14 +250,14 @@ fn fifty_members_two_elections_and_a_hostile_name() {
     browser.wait_for("document.querySelectorAll('.election').length === 2");
     let agreement = browser.text("document.querySelector('.agreement').textContent");
     assert!(agreement.contains("48 of 49 agree on creek-004@17"), "{agreement}");
-    assert!(agreement.contains("field-001 says ridge-001"), "{agreement}");
+    assert!(agreement.contains("gate-001 says ridge-001"), "{agreement}");
     // Names are text, whatever is in them, and there is nothing to press here that only a demo has.
     let hostile = browser.text("[...document.querySelectorAll('.name')].map(one => one.textContent).find(name => name.includes('img'))");
     assert_eq!(hostile, HOSTILE);
     assert_eq!(browser.value("document.querySelectorAll('main img, [data-act]').length"), 0);
-    browser.shoot("50-light", false);
+    browser.shoot("50-light");
     browser.show(DARK);
-    browser.shoot("50-dark", false);
+    browser.shoot("50-dark");
     browser.show(DESKTOP);
     browser.click("#members-filter .chip:nth-child(3)");
     browser.wait_for(
@@ -266,12 +265,12 @@ fn fifty_members_two_elections_and_a_hostile_name() {
     );
     let suspicion = browser.text("document.querySelector('#rows .suspicion').textContent");
     assert!(suspicion.contains("s left, accused by "), "{suspicion}");
-    browser.shoot("50-suspects", false);
+    browser.shoot("50-suspects");
     browser.show(PHONE);
     fits_the_screen(&mut browser);
     browser.click("#members-filter .chip:nth-child(1)");
     browser.value("scrollTo(0, 0)");
-    browser.shoot("50-phone", false);
+    browser.shoot("50-phone");
     no_complaints(&mut browser, "at fifty");
 }
 
@@ -326,12 +325,12 @@ fn five_hundred_members_that_change_all_the_time_are_drawn_smoothly() {
     assert!(frames.len() > 40, "{} frames in 4 s", frames.len());
     browser.click("#zoom-fit");
     browser.value("scrollTo(0, 0)");
-    browser.shoot("500-light", false);
+    browser.shoot("500-light");
     browser.show(DARK);
-    browser.shoot("500-dark", false);
+    browser.shoot("500-dark");
     browser.show(PHONE);
     fits_the_screen(&mut browser);
-    browser.shoot("500-phone", false);
+    browser.shoot("500-phone");
     no_complaints(&mut browser, "at five hundred");
 }
 
@@ -343,11 +342,11 @@ fn an_agent_that_wants_its_token_gets_it_from_whoever_looks() {
     browser.open(&format!("http://{}/", crowd.address));
     browser.wait_for("!document.querySelector('#token-form').hidden");
     assert_eq!(browser.value("document.querySelectorAll('#rows tr').length"), 0);
-    browser.shoot("token", false);
+    browser.shoot("token");
     browser.type_text(TOKEN);
     browser.key("Enter");
     browser.wait_for("document.querySelectorAll('#rows tr').length === 8");
     browser.wait_for("document.querySelector('#token-form').hidden");
     assert!(!browser.text("location.href").contains(TOKEN));
-    browser.shoot("8-light", false);
+    browser.shoot("8-light");
 }
