@@ -127,7 +127,7 @@ impl Core {
     }
 
     /// In words and ages, not instants: nobody knows the agent's zero.
-    fn why(&self, now: Time, answer: &Leadership) -> String {
+    pub(super) fn why(&self, now: Time, answer: &Leadership) -> String {
         let ago = |at: Time| format!("{:.1} s", now.since(at).as_secs_f64());
         match answer.why {
             Why::Electing { since } => format!("nobody has led for {}", ago(since)),

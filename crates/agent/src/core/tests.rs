@@ -317,3 +317,35 @@ fn who_hears_nobody_any_more_leads_on_or_not_as_it_was_told() {
 fn no_keys() -> KeyStatus {
     KeyStatus { stage: "settled", sends: String::new(), accepts: vec![] }
 }
+
+#[test]
+fn it_is_known_how_long_ago_each_member_was_heard_and_the_dead_fall_silent() {
+    let mut world = World::new(3);
+    world.pass(Duration::from_secs(5));
+    let heard = |world: &World, name: &str| {
+        let status = world.core(0).status(world.now, 0, Counters::default(), no_keys());
+        status.members.into_iter().find(|member| member.name == name).unwrap().heard_ms
+    };
+    assert_eq!(heard(&world, "node-0"), None, "nobody hears itself");
+    for name in ["node-1", "node-2"] {
+        assert!(heard(&world, name).unwrap() <= 1_000, "{name}: {:?}", heard(&world, name));
+    }
+    world.nodes[2] = None;
+    world.pass(Duration::from_secs(10));
+    assert!(heard(&world, "node-1").unwrap() <= 1_000);
+    assert!(heard(&world, "node-2").unwrap() >= 10_000, "{:?}", heard(&world, "node-2"));
+}
+
+#[test]
+fn what_is_told_of_leaders_has_no_instants_of_a_clock_nobody_knows() {
+    let mut world = World::new(2);
+    world.pass(Duration::from_secs(5));
+    let (_, _, handle) = world.nodes[0].as_ref().unwrap();
+    let told = handle.events_after(0).0;
+    let told: Vec<String> = told
+        .into_iter()
+        .filter(|event| event.event == EventKind::LeaderElected)
+        .filter_map(|event| event.detail)
+        .collect();
+    assert!(!told.is_empty() && told.iter().all(|detail| detail.contains(" ago")), "{told:?}");
+}

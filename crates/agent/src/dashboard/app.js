@@ -205,6 +205,8 @@ const LOST = { lost: 'No agent answers.', denied: 'The agent wants its token.' }
 const LINKS = { connecting: 'connecting', live: 'live', lost: 'connection lost', denied: 'token needed', gone: 'node is dead' };
 
 function onLink(state, seconds) {
+  // Once, not with every second that is counted down.
+  if (state === 'lost' && page.link !== 'lost') announce('Connection lost; trying again');
   page.link = state;
   document.documentElement.dataset.link = state;
   by('link').dataset.state = state;
@@ -212,6 +214,7 @@ function onLink(state, seconds) {
   by('token-form').hidden = state !== 'denied';
   if (state === 'denied') by('token').focus();
   by('banner').hidden = state !== 'lost';
+  by('retry').hidden = false;
   if (state === 'lost') {
     const wait = seconds ? `retrying in ${seconds} s` : 'retrying';
     const kept = page.told ? ` What is shown is of ${timeOfDay(Date.now() - age())}.` : '';
@@ -230,6 +233,7 @@ async function lookElsewhere() {
     follow(next.name);
   } else {
     by('banner').hidden = false;
+    by('retry').hidden = true;
     say(by('banner-text'), 'All nodes are dead. Revive one.');
   }
 }
