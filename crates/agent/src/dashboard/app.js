@@ -81,7 +81,7 @@ function render() {
     if (leader) leading.set(leader.id, [...(leading.get(leader.id) ?? []), election]);
   }
   const rival = stage?.nodes.find((node) => node.says?.is_leader && node.name !== status.elections[0]?.leader?.name);
-  leaders.update(status.elections, live, page.chosen, rival);
+  leaders.update(stage ? status.elections.map(asked) : status.elections, live, page.chosen, rival);
   members.update(page.members, leading);
   draw();
   tick();
@@ -98,6 +98,17 @@ function render() {
   const number = new Intl.NumberFormat('en');
   const refused = Object.values(status.counters.dropped).reduce((sum, count) => sum + count, 0);
   say(by('foot'), `Bellwether ${status.version} · ${status.node.name} up ${exactly(status.uptime_ms)} · ${number.format(status.counters.sent)} sent, ${number.format(status.counters.received)} received, ${number.format(refused)} refused`);
+}
+
+/** On a stage everybody in reach can be asked, which is sooner than hearing it from them by and by. */
+function asked(election, at) {
+  if (at > 0 || !election.leader) return election;
+  const there = new Set(page.members.filter(({ state }) => state === 'alive' || state === 'suspect').map(({ name }) => name));
+  const inReach = stage.nodes.filter((node) => there.has(node.name) && (!node.cut || node.name === page.status.node.name));
+  const heard = inReach.filter((node) => node.says?.leader);
+  const same = ({ says }) => says.leader === election.leader.name && says.epoch === election.epoch;
+  const dissent = heard.filter((node) => !same(node)).map((node) => [node.name, node.says.leader]);
+  return { ...election, agreement: { agree: heard.length - dissent.length, heard: heard.length, dissent } };
 }
 
 /** A member, with how long it had when its countdown was first seen. */

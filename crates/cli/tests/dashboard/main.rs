@@ -267,6 +267,9 @@ fn fifty_members_two_elections_and_a_hostile_name() {
     let agreement = browser.text("document.querySelector('.agreement').textContent");
     assert!(agreement.contains("48 of 49 agree on creek-004@17"), "{agreement}");
     assert!(agreement.contains("gate-001 says ridge-001"), "{agreement}");
+    let lights = browser
+        .text("[...document.querySelectorAll('.light')].map(light => light.dataset.light).join()");
+    assert_eq!(lights, "some,all");
     // Names are text, whatever is in them, and there is nothing to press here that only a demo has.
     let hostile = browser.text("[...document.querySelectorAll('.name')].map(one => one.textContent).find(name => name.includes('img'))");
     assert_eq!(hostile, HOSTILE);
