@@ -14,7 +14,7 @@ use std::{
 
 use bellwether_agent::{
     Agreement, Config, Counters, ElectionStatus, Event, EventKind, Handle, Identity, Inbox,
-    LeaderStatus, MemberState, MemberStatus, Reach, Requested, Role, Status, Verdict,
+    KeyStatus, LeaderStatus, MemberState, MemberStatus, Reach, Requested, Role, Status, Verdict,
     api::{Api, Token, serve},
     hooks::HookView,
 };
@@ -199,5 +199,10 @@ fn status(members: usize, round: usize, up: Duration, index: u64) -> Status {
             election("backup", 0, 4, vec![]),
         ],
         counters: Counters { sent: 40_213, received: 39_977, ..Counters::default() },
+        keys: KeyStatus {
+            stage: "settled",
+            sends: "0badcafe".to_owned(),
+            accepts: vec!["0badcafe".to_owned()],
+        },
     }
 }
