@@ -1,7 +1,7 @@
 //! Bellwether beside the Rust libraries people would embed instead: foca and memberlist.
 //!
 //! ```sh
-//! cargo bench -p bellwether-compare --bench libraries
+//! cargo run --release --manifest-path checks/libraries/Cargo.toml
 //! ```
 //!
 //! Sixteen members in this process, each with a thread, a runtime and a socket of its own, on the loopback of a network
@@ -96,13 +96,6 @@ struct Measured {
 }
 
 fn main() -> ExitCode {
-    // `cargo test --benches` runs this too, and means no measurement.
-    if !std::env::args().any(|arg| arg == "--bench") {
-        println!(
-            "nothing to test; measure with: cargo bench -p bellwether-compare --bench libraries"
-        );
-        return ExitCode::SUCCESS;
-    }
     match run() {
         Ok(()) => ExitCode::SUCCESS,
         Err(why) => {
@@ -292,7 +285,7 @@ fn loopback(net: &Net) -> Result<(u64, u64), String> {
 fn page(all: &[Measured], waits: Waits) -> String {
     let ms = |wait: Duration| wait.as_millis();
     let mut page = format!(
-        "# Libraries, as measured\n\nWritten by `cargo bench -p bellwether-compare --bench libraries`; see \
+        "# Libraries, as measured\n\nWritten by `cargo run --release --manifest-path checks/libraries/Cargo.toml`; see \
          [comparison.md](../comparison.md).\n\n{MEMBERS} members in one process over loopback, all with a period of {} ms, \
          {} ms for an answer and {} ms of suspicion. Bytes with all headers, as the kernel counts them, mean ± standard \
          deviation over {BINS} bins of {} s; detection is from one falling silent until every other has given it up, median \
