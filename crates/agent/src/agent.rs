@@ -3,7 +3,7 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     io,
-    net::SocketAddr,
+    net::{IpAddr, SocketAddr},
 };
 
 use bellwether_proto::{
@@ -21,7 +21,7 @@ use tokio::{net::TcpListener, task::JoinHandle};
 use crate::{
     api::{self, Api, Token},
     clock,
-    config::{Config, Election, HIGHEST, Mode, OnIsolation, Profile},
+    config::{Config, Election, HIGHEST, Mode, OnIsolation, Profile, Seed as Door},
     core::{Core, Protocol, Seat, Settings},
     handle::{Handle, Refused, Request, Stopped},
     hooks::{HookView, Hooks},
@@ -142,7 +142,7 @@ impl Agent {
     ) -> Result<Self, StartError> {
         let api = listener.as_ref().map_or(Ok(config.api), TcpListener::local_addr);
         let api = api.map_err(|source| StartError::Api { address: config.api, source })?;
-        let seeds = seeds(config).await?;
+        let seeds = seeds(&config.join).await?;
         let store = Store::open(config.data_dir.as_deref())?;
         let token = Token::of(config).map_err(StartError::Token)?;
         let sealer = Sealer::new(ring, &config.cluster, store.me());
@@ -166,7 +166,7 @@ impl Agent {
             (Some(hooks), view)
         };
         let watched = view.clone();
-        let mut others = Vec::new();
+        let mut others = vec![tokio::spawn(look_names_up(config.join.clone(), handle.clone()))];
         if let Some(listener) = listener {
             let interface = Api::new(config, api, token, handle.clone(), view);
             others.push(tokio::spawn(api::serve(listener, interface)));
@@ -206,7 +206,7 @@ impl Agent {
             return Err(ReloadError::NeedsRestart(fixed.join(", ")));
         }
         let ring = KeyRing::read(&newer.key_file)?;
-        let seeds = seeds(newer).await?;
+        let seeds = seeds(&newer.join).await?;
         let old = now.tags.keys().map(|key| (key.clone(), None));
         let new = newer.tags.iter().map(|(key, value)| (key.clone(), Some(value.clone())));
         let tags: BTreeMap<_, _> = old.chain(new).collect();
@@ -308,15 +308,39 @@ pub async fn run(
     Ok(())
 }
 
-async fn seeds(config: &Config) -> Result<Vec<SocketAddr>, StartError> {
-    let mut seeds = Vec::new();
-    for seed in &config.join {
-        let name = format!("{}:{}", seed.host, seed.port);
-        let found = tokio::net::lookup_host((seed.host.as_str(), seed.port)).await;
-        seeds.extend(found.map_err(|source| StartError::Seed { name, source })?);
+/// Where those to join are, as far as names can be looked up now; an error only if that is nowhere.
+async fn seeds(join: &[Door]) -> Result<Vec<SocketAddr>, StartError> {
+    let (mut seeds, mut failed) = (Vec::new(), None);
+    for seed in join {
+        match tokio::net::lookup_host((seed.host.as_str(), seed.port)).await {
+            Ok(found) => seeds.extend(found),
+            Err(source) => {
+                let name = format!("{}:{}", seed.host, seed.port);
+                failed.get_or_insert(StartError::Seed { name, source });
+            }
+        }
     }
-    Ok(seeds)
+    match failed {
+        Some(error) if seeds.is_empty() => Err(error),
+        _ => Ok(seeds),
+    }
 }
+
+/// Names may be given to other addresses, or be known only later.
+async fn look_names_up(mut join: Vec<Door>, handle: Handle) {
+    join.retain(|seed| seed.host.parse::<IpAddr>().is_err());
+    while !join.is_empty() {
+        tokio::time::sleep(LOOK_UP).await;
+        if let Ok(addresses) = seeds(&join).await
+            && handle.request(Request::Join(addresses)).await.is_err()
+        {
+            return;
+        }
+    }
+}
+
+/// How often names are looked up again. Arbitrary.
+const LOOK_UP: std::time::Duration = std::time::Duration::from_secs(60);
 
 fn settings(config: &Config, address: SocketAddr) -> Result<Settings, StartError> {
     let refused = |error: &dyn std::fmt::Display| StartError::Setting(error.to_string());

@@ -134,6 +134,9 @@ pub(crate) struct Core {
     pub(crate) outgoing: Vec<Outgoing>,
     /// What the machine refused, by reason.
     refused: BTreeMap<&'static str, u64>,
+    /// Accusations of members that we heard of, and of ourselves that we contradicted.
+    accusations: u64,
+    refuted: u64,
 }
 
 /// What happened to a member.
@@ -224,6 +227,8 @@ impl Core {
             rng: seed.named("host").rng(),
             outgoing: Vec::new(),
             refused: BTreeMap::new(),
+            accusations: 0,
+            refuted: 0,
             settings,
         }
     }
@@ -319,7 +324,10 @@ impl Core {
             return;
         };
         self.note_belief(from.id, &message);
+        let before = self.stack.membership().incarnation();
         self.input(now, Input::Message { from, via: from.id, message: &message }, inbox);
+        // What others say raises it only where we contradict them.
+        self.refuted += u64::from(self.stack.membership().incarnation() > before);
         // After the input, which may be how it is met.
         if let Some(record) = self.records.get_mut(&from.id) {
             record.heard = Some(now);
@@ -408,6 +416,7 @@ impl Core {
         let (id, kind, state, by) = match event {
             MembershipEvent::Joined(id) => (id, EventKind::MemberJoin, MemberState::Alive, None),
             MembershipEvent::Suspected { id, by } => {
+                self.accusations += 1;
                 (id, EventKind::MemberSuspect, MemberState::Suspect, Some(by))
             }
             MembershipEvent::Refuted(id) => (id, EventKind::MemberAlive, MemberState::Alive, None),
@@ -633,8 +642,10 @@ impl Core {
         match request {
             Request::Join(addresses) => {
                 for address in addresses {
-                    self.seeds.retain(|seed| seed.address != address);
-                    self.seeds.push(Place { address, next: now, found: None });
+                    match self.seeds.iter_mut().find(|seed| seed.address == address) {
+                        Some(known) => known.next = now,
+                        None => self.seeds.push(Place { address, next: now, found: None }),
+                    }
                 }
                 self.knock(now);
             }

@@ -200,6 +200,8 @@ pub struct Counters {
     pub dropped: BTreeMap<&'static str, u64>,
     /// Accusations against this node it has contradicted.
     pub refuted: u64,
+    /// Accusations of members that were heard of.
+    pub accusations: u64,
 }
 
 /// What happened.

@@ -123,6 +123,7 @@ fn counters(page: &mut Page, status: &Status) {
         ("sent_bytes_total", "Bytes of datagrams sent.", counters.sent_bytes),
         ("received_datagrams_total", "Datagrams received and believed.", counters.received),
         ("received_bytes_total", "Bytes of all datagrams received.", counters.received_bytes),
+        ("accusations_total", "Accusations of members heard of.", counters.accusations),
         ("accusations_refuted_total", "Accusations this node contradicted.", counters.refuted),
     ] {
         page.one(name, "counter", help, &[], value as f64);

@@ -170,7 +170,7 @@ mod tests {
     fn what_the_profiles_claim_for_sixteen_hosts_is_what_the_formulas_give() {
         for (profile, rare, traffic) in [
             (Profile::Local, 0.315, 98.6),
-            (Profile::Lan, 1.14, 30.4),
+            (Profile::Lan, 1.14, 25.7),
             (Profile::Wan, 4.8, 13.7),
             (Profile::Mesh, 6.0, 12.6),
         ] {

@@ -10,6 +10,7 @@ impl Core {
         mut counters: Counters,
         keys: KeyStatus,
     ) -> Status {
+        (counters.accusations, counters.refuted) = (self.accusations, self.refuted);
         for (&reason, &count) in &self.refused {
             *counters.dropped.entry(reason).or_default() += count;
         }

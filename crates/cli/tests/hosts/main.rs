@@ -95,7 +95,7 @@ fn sixteen_hosts_lose_their_leader_twenty_times() {
     );
     // Beat and period; suspicion as long as the period.
     for (timing, beat, period) in
-        [("lan", "200ms", "1500ms"), ("", "100ms", "1s"), ("", "400ms", "3s"), ("", "1s", "5s")]
+        [("lan", "200ms", "2s"), ("", "100ms", "1s"), ("", "400ms", "3s"), ("", "1s", "5s")]
     {
         let set = [("beat", beat), ("period", period), ("suspicion", period)];
         let set = set.map(|(wait, value)| format!("timing.{wait}={value}"));
