@@ -4,6 +4,7 @@
 //! it, and ends with the last process in it: nothing is left behind, whatever happens to whoever made them.
 
 use std::{
+    collections::VecDeque,
     fs::File,
     io::{BufRead as _, BufReader, Read as _, Write as _},
     net::Ipv4Addr,
@@ -54,6 +55,12 @@ const RULES: &str = "
             ether type ip jump loss
         }
     }";
+
+const PASS_ON: &str = "
+    cd /proc/sys/net/ipv4 && echo 1 > ip_forward &&
+    for of in all eth0; do
+        echo 0 > conf/$of/send_redirects && echo 0 > conf/$of/accept_redirects || exit 1
+    done";
 
 impl Net {
     /// That many hosts, every one of which reaches every other. Waits for whoever else in this process has hosts.
@@ -145,6 +152,33 @@ impl Net {
         let all = 0..self.hosts.len();
         let pairs = all.clone().flat_map(|a| all.clone().map(move |b| (a, b)));
         self.add("apart", pairs.filter(|&(a, b)| a != b && !are_neighbours(a, b)));
+    }
+
+    /// From now on only these pairs of neighbours hear each other, and packets for others go from neighbour to neighbour
+    /// over as few of them as possible, each host passing them on. Until hosts are laid out anew, which does not make
+    /// them forget the ways.
+    ///
+    /// # Errors
+    ///
+    /// What is not permitted here.
+    pub fn route(&self, are_neighbours: impl Fn(usize, usize) -> bool) -> Result<(), Error> {
+        self.lay_out(&are_neighbours);
+        let count = self.hosts.len();
+        for (at, host) in self.hosts.iter().enumerate() {
+            // All are in one subnet: the kernel would tell senders of a shorter way, which there is not.
+            host.tell("sh", &["-s"], PASS_ON)?;
+            let next = next_hops(count, at, &are_neighbours);
+            let ways = next.into_iter().enumerate().filter_map(|(to, next)| Some((to, next?)));
+            let way = |(to, next)| match next == to {
+                true => format!("route replace {} dev eth0\n", Self::address(to)),
+                false => {
+                    let (to, next) = (Self::address(to), Self::address(next));
+                    format!("route replace {to} via {next} dev eth0\n")
+                }
+            };
+            host.tell("ip", &["-batch", "-"], &ways.map(way).collect::<String>())?;
+        }
+        Ok(())
     }
 
     /// Every packet is lost with this probability, in thousandths.
@@ -316,6 +350,70 @@ fn refused(program: &str, why: &str) -> Error {
     Error::Refused { program: program.to_owned(), why: why.to_owned() }
 }
 
+/// The neighbour through which each host is reached on a shortest way from this one, if there is one; of several the one
+/// with the lowest number.
+fn next_hops(
+    count: usize,
+    from: usize,
+    are_neighbours: impl Fn(usize, usize) -> bool,
+) -> Vec<Option<usize>> {
+    let mut next = vec![None; count];
+    let mut reached = VecDeque::from([from]);
+    while let Some(at) = reached.pop_front() {
+        for to in 0..count {
+            if to != from && next[to].is_none() && are_neighbours(at, to) {
+                next[to] = if at == from { Some(to) } else { next[at] };
+                reached.push_back(to);
+            }
+        }
+    }
+    next
+}
+
 fn port(at: usize) -> String {
     format!("port{at}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ways_lead_over_as_few_neighbours_as_possible() {
+        // A ring of five, and one that nobody hears.
+        let ring = |a: usize, b: usize| a < 5 && b < 5 && matches!(a.abs_diff(b), 1 | 4);
+        assert_eq!(next_hops(6, 0, ring), [None, Some(1), Some(1), Some(4), Some(4), None]);
+        assert_eq!(next_hops(6, 5, ring), [None; 6]);
+        // On a grid each step of a way brings it nearer.
+        let distance = |a: usize, b: usize| (a / 4).abs_diff(b / 4) + (a % 4).abs_diff(b % 4);
+        for from in 0..16 {
+            let next = next_hops(16, from, |a, b| distance(a, b) == 1);
+            for to in (0..16).filter(|&to| to != from) {
+                let next = next[to].expect("a way");
+                assert_eq!((distance(from, next), distance(next, to) + 1), (1, distance(from, to)));
+            }
+        }
+    }
+
+    #[test]
+    fn packets_for_the_other_end_of_a_line_are_passed_on() {
+        let Ok(net) = Net::of(4) else { return };
+        let reaches = |to: usize| {
+            let socket = net.host(to).enter(|| std::net::UdpSocket::bind("0.0.0.0:9")).unwrap();
+            let wait = std::time::Duration::from_millis(500);
+            socket.set_read_timeout(Some(wait)).unwrap();
+            let ask = || std::net::UdpSocket::bind("0.0.0.0:0")?.send_to(b"?", (Net::address(to), 9));
+            // No way at all is no error of the test.
+            let _ = net.host(0).enter(ask);
+            let heard = socket.recv_from(&mut [0; 1]);
+            heard.is_ok_and(|(_, from)| from.ip() == Net::address(0))
+        };
+        let line = |a: usize, b: usize| a.abs_diff(b) == 1;
+        net.lay_out(line);
+        assert!(reaches(1) && !reaches(3), "no routes yet");
+        net.route(line).unwrap();
+        let before = net.traffic().packets;
+        assert!(reaches(1) && reaches(3));
+        assert!(net.traffic().packets >= before + 4, "one and three hops");
+    }
 }
