@@ -13,7 +13,8 @@ use bellwether_proto::{
         announce,
         churn_tolerant::{self, Criterion, Form, Multicast},
     },
-    membership::medley::{self, Strategy},
+    mechanism::pinged::Patience,
+    membership::medley::{self, Attention, Strategy},
     stack::Standing,
 };
 use tokio::{net::TcpListener, task::JoinHandle};
@@ -21,7 +22,7 @@ use tokio::{net::TcpListener, task::JoinHandle};
 use crate::{
     api::{self, Api, Token},
     clock,
-    config::{Config, Election, HIGHEST, Mode, OnIsolation, Profile, Seed as Door},
+    config::{Config, Election, Feedback, HIGHEST, Mode, OnIsolation, Seed as Door},
     core::{Core, Protocol, Seat, Settings},
     handle::{Handle, Refused, Request, Stopped},
     hooks::{HookView, Hooks},
@@ -345,15 +346,7 @@ const LOOK_UP: std::time::Duration = std::time::Duration::from_secs(60);
 fn settings(config: &Config, address: SocketAddr) -> Result<Settings, StartError> {
     let refused = |error: &dyn std::fmt::Display| StartError::Setting(error.to_string());
     let timing = &config.timing;
-    let strategy = match timing.profile {
-        Profile::Mesh => Strategy::Both,
-        Profile::Local | Profile::Lan | Profile::Wan => Strategy::Swim,
-    };
-    let membership = medley::Config::new(strategy, medley::Form::Hardened)
-        .with_times(timing.period, timing.ack, timing.suspicion)
-        .and_then(|config| config.with_beat(Some(timing.beat)))
-        .map_err(|error| refused(&error))?
-        .with_local_health(true);
+    let membership = membership(config).map_err(|error| refused(&error))?;
     let mut elections = Vec::new();
     for election in &config.elections {
         let protocol = protocol(config, election).map_err(|error| {
@@ -368,7 +361,8 @@ fn settings(config: &Config, address: SocketAddr) -> Result<Settings, StartError
         let name = election.name.clone();
         elections.push(Seat { name, protocol, standing, on_isolation, dirty: false });
     }
-    let about = About { name: config.name.clone(), tags: config.tags.clone() };
+    let (name, position, tags) = (config.name.clone(), config.position, config.tags.clone());
+    let about = About { name, position, tags };
     let advertise =
         if config.advertise.is_empty() { vec![address] } else { config.advertise.clone() };
     let c = config.elections.iter().filter_map(|election| match election.mode {
@@ -390,6 +384,27 @@ fn settings(config: &Config, address: SocketAddr) -> Result<Settings, StartError
         StartError::Setting(format!("name, tags and elections together: {error}"))
     })?;
     Ok(settings)
+}
+
+/// Feedback waits in the chapter's proportions to the period, as its times are not ours.
+fn membership(config: &Config) -> Result<medley::Config, medley::ConfigError> {
+    let timing = &config.timing;
+    let strategy = match config.feedback() {
+        Feedback::None => Strategy::Medley,
+        Feedback::Active => Strategy::Active,
+        Feedback::Passive => Strategy::Passive,
+        Feedback::Both => Strategy::Both,
+    };
+    let interval = timing.suspicion.div(2).max(timing.period * 4);
+    let patience = Patience { interval, gain: 0.125, silence: Some(interval * 2) };
+    let attention = Attention { timeout: timing.period * 20, chance: 0.1 };
+    let membership = medley::Config::new(strategy, medley::Form::Hardened)
+        .with_exponent(config.exponent())?
+        .with_times(timing.period, timing.ack, timing.suspicion)?
+        .with_patience(patience)?
+        .with_attention(attention)?
+        .with_beat(Some(timing.beat))?;
+    Ok(membership.with_local_health(true))
 }
 
 fn protocol(config: &Config, election: &Election) -> Result<Protocol, String> {
@@ -427,6 +442,7 @@ fn protocol(config: &Config, election: &Election) -> Result<Protocol, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::Profile;
 
     /// `config explain` reckons with it; a protocol that makes up its own wait would belie both.
     #[test]

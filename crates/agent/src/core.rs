@@ -33,12 +33,13 @@ use crate::{
     profile::About,
     status::{
         Agreement, Counters, ElectionStatus, Event, EventKind, Identity, KeyStatus, LeaderStatus,
-        MemberState, MemberStatus, Reach, Role, Status, Verdict,
+        MemberState, MemberStatus, Position, Reach, Role, Status, Verdict,
     },
     store::Store,
 };
 
 mod announced;
+mod near;
 mod report;
 
 /// What a node is made of.
@@ -132,6 +133,8 @@ pub(crate) struct Core {
     met: bool,
     rng: bellwether_proto::Rng,
     pub(crate) outgoing: Vec<Outgoing>,
+    /// Whether somebody's position has changed since the membership was told distances.
+    moved: bool,
     /// What the machine refused, by reason.
     refused: BTreeMap<&'static str, u64>,
     /// Accusations of members that we heard of, and of ourselves that we contradicted.
@@ -143,6 +146,9 @@ pub(crate) struct Core {
 #[derive(Debug)]
 struct Record {
     name: String,
+    position: Option<Position>,
+    /// How far the membership was told it is, and whether it is a neighbour.
+    told: Option<(f32, bool)>,
     state: MemberState,
     since: Time,
     /// When a message of its own reached us last.
@@ -174,8 +180,6 @@ struct Place {
 
 /// Verdicts kept of a member.
 const VERDICTS: usize = 16;
-/// Members that something said to everybody in reach is told, where there is no radio: gossip does the rest.
-const REACH: usize = 4;
 
 impl Core {
     /// A node that has not started yet. All its randomness comes from `seed`.
@@ -226,6 +230,7 @@ impl Core {
             met: false,
             rng: seed.named("host").rng(),
             outgoing: Vec::new(),
+            moved: false,
             refused: BTreeMap::new(),
             accusations: 0,
             refuted: 0,
@@ -371,6 +376,9 @@ impl Core {
         if let Err(rejected) = result {
             self.refuse(rejected.reason());
         }
+        if core::mem::take(&mut self.moved) {
+            self.measure(now, inbox);
+        }
     }
 }
 
@@ -390,16 +398,6 @@ impl Core {
     fn learn(&mut self, id: NodeId) {
         if let Some(known) = self.stack.membership().introduction_of(id) {
             self.outgoing.push(Outgoing::Learn(known.subject, known.addresses.iter().collect()));
-        }
-    }
-
-    fn tell_some(&mut self, message: &Message) {
-        let mut members: Vec<NodeId> =
-            self.stack.membership().members().map(|member| member.id).collect();
-        for at in 0..members.len().min(REACH) {
-            let other = at + self.rng.below((members.len() - at) as u64) as usize;
-            members.swap(at, other);
-            self.send(members[at], message);
         }
     }
 
@@ -432,8 +430,11 @@ impl Core {
         };
         let about = self.stack.membership().introduction_of(id);
         let about = about.and_then(|known| About::from_details(&known.details));
+        let placed = self.settings.about.position.is_some();
         let record = self.records.entry(id).or_insert_with(|| Record {
             name: format!("{:016x}", id.get()),
+            position: None,
+            told: None,
             state,
             since: now,
             heard: None,
@@ -441,6 +442,8 @@ impl Core {
         });
         if let Some(about) = about {
             record.name = about.name;
+            self.moved |= placed && record.position != about.position;
+            record.position = about.position;
         }
         if record.state != state {
             (record.state, record.since) = (state, now);

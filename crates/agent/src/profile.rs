@@ -1,4 +1,4 @@
-//! What an agent says of itself besides where it is and where it stands: its name and its tags.
+//! What an agent says of itself besides its addresses and where it stands: its name, its position and its tags.
 
 use std::collections::BTreeMap;
 
@@ -8,10 +8,13 @@ use bellwether_proto::{
     wire::{DecodeError, Reader, Sink as _},
 };
 
-/// Name and tags.
-#[derive(Clone, Debug, Default, Eq, PartialEq)]
+use crate::status::Position;
+
+/// Name, position and tags.
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct About {
     pub(crate) name: String,
+    pub(crate) position: Option<Position>,
     pub(crate) tags: BTreeMap<String, String>,
 }
 
@@ -21,14 +24,14 @@ impl About {
         standings: Vec<(Group, Standing)>,
     ) -> Result<Details, DetailsTooLong> {
         let mut rest = Vec::new();
-        let mut text = |text: &str| {
-            rest.varint(text.len() as u64);
-            rest.bytes(text.as_bytes());
-        };
-        text(&self.name);
+        put_text(&mut rest, &self.name);
+        rest.u8(u8::from(self.position.is_some()));
+        if let Some(Position { x, y }) = self.position {
+            [x, y].into_iter().for_each(|value| rest.u32(value.to_bits()));
+        }
         for (key, value) in &self.tags {
-            text(key);
-            text(value);
+            put_text(&mut rest, key);
+            put_text(&mut rest, value);
         }
         Profile { standings, rest }.to_details()
     }
@@ -38,14 +41,33 @@ impl About {
         let profile = Profile::from_details(details).ok()?;
         let mut reader = Reader::new(&profile.rest);
         let name = text(&mut reader).ok().filter(|name| !name.is_empty())?;
+        let Ok(position) = position(&mut reader) else {
+            return Some(Self { name, ..Self::default() });
+        };
         let mut tags = BTreeMap::new();
         while let Ok(key) = text(&mut reader)
             && let Ok(value) = text(&mut reader)
         {
             tags.insert(key, value);
         }
-        Some(Self { name, tags })
+        Some(Self { name, position, tags })
     }
+}
+
+fn put_text(rest: &mut Vec<u8>, text: &str) {
+    rest.varint(text.len() as u64);
+    rest.bytes(text.as_bytes());
+}
+
+/// A place that is none counts as not said.
+fn position(reader: &mut Reader<'_>) -> Result<Option<Position>, DecodeError> {
+    if reader.kind("position", 2)? == 0 {
+        return Ok(None);
+    }
+    let mut coordinate = || reader.u32("position").map(f32::from_bits);
+    let [x, y] = [coordinate()?, coordinate()?];
+    let sane = |value: f32| f64::from(value).abs() <= Position::FARTHEST;
+    Ok((sane(x) && sane(y)).then_some(Position { x, y }))
 }
 
 fn text(reader: &mut Reader<'_>) -> Result<String, DecodeError> {
@@ -60,12 +82,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn name_and_tags_arrive_as_they_were_sent() {
+    fn name_position_and_tags_arrive_as_they_were_sent() {
         let tags = [("rack", "b2"), ("empty", "")].map(|(k, v)| (k.to_owned(), v.to_owned()));
-        let about = About { name: "küche".to_owned(), tags: tags.into_iter().collect() };
+        let mut about =
+            About { name: "küche".to_owned(), position: None, tags: tags.into_iter().collect() };
         let stands = vec![(Group::named("backup"), Standing { observer: true, attribute: 9 })];
         let details = about.to_details(stands.clone()).unwrap();
-        assert_eq!(About::from_details(&details), Some(about));
+        assert_eq!(About::from_details(&details), Some(about.clone()));
+        about.position = Some(Position { x: -2.5, y: 1e6 });
+        let placed = about.to_details(stands.clone()).unwrap();
+        assert_eq!(About::from_details(&placed), Some(about));
         assert_eq!(Profile::from_details(&details).unwrap().standings, stands);
     }
 
@@ -78,8 +104,14 @@ mod tests {
         assert_eq!(about(&[]), None);
         assert_eq!(about(&[0]), None, "no name");
         assert_eq!(about(&[9, b'a']), None, "cut off");
-        let named = |name: &str| Some(About { name: name.to_owned(), tags: BTreeMap::new() });
-        assert_eq!(about(&[1, b'a', 3, b'x']), named("a"));
+        let named = |name: &str| Some(About { name: name.to_owned(), ..About::default() });
+        assert_eq!(about(&[1, b'a']), named("a"), "nothing more to say");
+        assert_eq!(about(&[1, b'a', 0, 3, b'x']), named("a"));
+        assert_eq!(about(&[1, b'a', 1, 0, 0, 0, 0, 0]), named("a"), "half a position");
+        let at = |x: f32| [&[1, b'a', 1][..], &x.to_le_bytes(), &[0; 4]].concat();
+        assert_eq!(about(&at(f32::NAN)), named("a"), "nowhere");
+        assert_eq!(about(&at(2e6)), named("a"), "too far away");
+        assert_ne!(about(&at(2e3)), named("a"));
         assert_eq!(about(&[3, b'a', 0x1b, b'b']), named("ab"), "no escape sequences");
     }
 }

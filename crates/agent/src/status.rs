@@ -78,6 +78,33 @@ pub enum Reach {
     Through(String),
 }
 
+/// Where a node is, in metres from a point that all of a cluster have agreed on.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(into = "[f32; 2]")]
+pub struct Position {
+    /// To the east, say.
+    pub x: f32,
+    /// To the north, then.
+    pub y: f32,
+}
+
+impl Position {
+    /// The largest coordinate, either way: distances raised to any exponent remain numbers.
+    pub const FARTHEST: f64 = 1e6;
+
+    /// In metres.
+    pub fn distance(self, other: Self) -> f32 {
+        let [x, y] = [other.x - self.x, other.y - self.y].map(f64::from);
+        (x * x + y * y).sqrt() as f32
+    }
+}
+
+impl From<Position> for [f32; 2] {
+    fn from(Position { x, y }: Position) -> Self {
+        [x, y]
+    }
+}
+
 /// One member.
 #[derive(Clone, Debug, Serialize)]
 pub struct MemberStatus {
@@ -105,6 +132,8 @@ pub struct MemberStatus {
     pub accusers: Vec<String>,
     /// For a suspect: how long it has left to contradict.
     pub convicted_in_ms: Option<u64>,
+    /// Where it says it is.
+    pub position: Option<Position>,
     /// What is configured there for others to read.
     pub tags: BTreeMap<String, String>,
     /// What was last held against it or in its favour, oldest first.

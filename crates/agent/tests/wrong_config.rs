@@ -6,8 +6,8 @@
 use std::{ffi::OsString, fs, path::Path};
 
 use bellwether_agent::{
-    Config, Role,
-    config::{Announced, Flag, Inputs, Mode, OnIsolation, Place, Profile},
+    Config, Position, Role,
+    config::{Announced, Feedback, Flag, Inputs, Mode, OnIsolation, Place, Profile},
 };
 use bellwether_proto::Duration;
 use proptest::prelude::*;
@@ -115,9 +115,12 @@ cluster = "garden"
 key_file = "/etc/bellwether/cluster.key"
 join = ["192.0.2.1", "[2001:db8::1]:9000", "cellar.example:7738"]
 advertise = "192.0.2.7:7738"
+position = [2.5, -10]
 [timing]
 profile = "wan"
 grace = "2m"
+[membership]
+exponent = 2
 [tags]
 floor = "2"
 [election.web]
@@ -145,6 +148,8 @@ fn right_settings_are_read_as_written() {
     assert_eq!(config.timing.profile, Profile::Wan);
     assert_eq!(config.timing.grace, Duration::from_secs(120));
     assert_eq!(config.timing.period, Profile::Wan.timing().period);
+    assert_eq!(config.position, Some(Position { x: 2.5, y: -10.0 }));
+    assert_eq!((config.exponent(), config.feedback()), (2.0, Feedback::None));
     assert_eq!(config.tags["floor"], "2");
     let [web, backup] = config.elections.as_slice() else { panic!("{:?}", config.elections) };
     let Mode::Eventual(eventual) = web.mode else { panic!("{web:?}") };
@@ -156,6 +161,19 @@ fn right_settings_are_read_as_written() {
     );
     assert_eq!(config.hooks[0].command, ["/bin/true", "$(reboot)"]);
     assert!(config.hooks[0].reconcile);
+}
+
+#[test]
+fn whom_to_probe_follows_the_profile_unless_it_is_said() {
+    let read = |flags: &[&str]| {
+        let config = parse("cluster = 'a'\nkey_file = 'k'", flags).unwrap();
+        (config.exponent(), config.feedback())
+    };
+    assert_eq!(read(&[]), (0.0, Feedback::None));
+    assert_eq!(read(&["--timing mesh"]), (3.0, Feedback::Both));
+    let flags = ["--set membership.feedback=active", "--set membership.exponent=4.5"];
+    assert_eq!(read(&flags), (4.5, Feedback::Active));
+    assert_eq!(read(&["--timing mesh", flags[0]]), (3.0, Feedback::Active));
 }
 
 #[test]
@@ -211,7 +229,10 @@ fn the_last_source_wins_and_is_named() {
     assert_eq!(source("join"), "--join");
     assert_eq!(source("timing.profile"), "--timing");
     assert_eq!(source("timing.period"), "profile lan");
-    assert_eq!(source("timing.grace"), format!("{}:9", file.display()));
+    assert_eq!(source("membership.exponent"), format!("{}:12", file.display()));
+    assert_eq!(source("membership.feedback"), "profile lan");
+    assert_eq!(source("position"), format!("{}:7", file.display()));
+    assert_eq!(source("timing.grace"), format!("{}:10", file.display()));
     assert_eq!(source("election.web.c"), format!("{}:3", directory.join("10-a.toml").display()));
     assert_eq!(source("election.web.f"), "--set election.web.f=2");
     assert_eq!(source("bind"), "default");
@@ -243,7 +264,7 @@ fn errors_give_their_facts_one_by_one() {
     let error =
         Config::load(&Inputs { file: Some(file.clone()), ..Inputs::default() }).unwrap_err();
     let file = file.display().to_string();
-    assert_eq!(error.place(), &Place::Position { file, line: 14, column: 5 });
+    assert_eq!(error.place(), &Place::Position { file, line: 17, column: 5 });
     assert_eq!(error.field(), "election.web.c");
     assert_eq!(error.found(), Some("6.5"));
     assert_eq!(error.problem(), "is a number with a fraction, not a whole number");

@@ -402,7 +402,8 @@ mod tests {
             let socket = net.host(to).enter(|| std::net::UdpSocket::bind("0.0.0.0:9")).unwrap();
             let wait = std::time::Duration::from_millis(500);
             socket.set_read_timeout(Some(wait)).unwrap();
-            let ask = || std::net::UdpSocket::bind("0.0.0.0:0")?.send_to(b"?", (Net::address(to), 9));
+            let ask =
+                || std::net::UdpSocket::bind("0.0.0.0:0")?.send_to(b"?", (Net::address(to), 9));
             // No way at all is no error of the test.
             let _ = net.host(0).enter(ask);
             let heard = socket.recv_from(&mut [0; 1]);

@@ -143,12 +143,30 @@ impl<'a> Field<'a> {
         }
     }
 
+    /// A number, whole or not, both bounds included.
+    pub(super) fn number(&self, least: f64, most: f64) -> Result<f64> {
+        let allowed = format!("a number from {least} to {most}");
+        let number = match self.node.value {
+            // Beyond 2^53 it is out of every range.
+            Value::Integer(number) => number as f64,
+            Value::Float(number) => number,
+            _ => return Err(self.not("a number").with_allowed(allowed)),
+        };
+        let problem = match number {
+            _ if (least..=most).contains(&number) => return Ok(number),
+            _ if number > most => "is too large",
+            _ if number < least => "is too small",
+            _ => "is no number",
+        };
+        Err(self.error(problem).with_allowed(allowed))
+    }
+
     /// A duration above zero and of an hour at most.
     pub(super) fn duration(&self) -> Result<Duration> {
         let allowed = "a number and its unit (ms, s, m, h), such as \"500ms\" or \"5s\"";
         let text = match &self.node.value {
             Value::Text(text) => text,
-            Value::Integer(_) | Value::Float => {
+            Value::Integer(_) | Value::Float(_) => {
                 return Err(self.error("is a duration without a unit").with_allowed(allowed));
             }
             _ => return Err(self.not("a duration").with_allowed(allowed)),

@@ -22,23 +22,26 @@ pub use self::{
     error::{ConfigError, Place, quote},
     explain::{Explained, ExplainedElection, explain},
     hook::Hook,
+    membership::{Feedback, Membership},
     show::{Change, Setting},
     source::{Flag, Inputs},
     timing::{Profile, Timing},
 };
+use crate::status::Position;
 
 mod election;
 mod error;
 mod explain;
 mod field;
 mod hook;
+mod membership;
 mod show;
 mod source;
 mod timing;
 mod tree;
 
 /// What an agent is to be.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Config {
     /// What others call this node.
     pub name: String,
@@ -64,6 +67,10 @@ pub struct Config {
     pub key_file: PathBuf,
     /// How often and how long.
     pub timing: Timing,
+    /// Whom it probes.
+    pub membership: Membership,
+    /// Where it is, if that matters.
+    pub position: Option<Position>,
     /// What others may read about this node.
     pub tags: BTreeMap<String, String>,
     /// What it takes part in. The first is the one meant if none is named.
@@ -103,6 +110,8 @@ impl Config {
             data_dir: None,
             key_file: key_file.into(),
             timing: Profile::default().timing(),
+            membership: Membership::default(),
+            position: None,
             tags: BTreeMap::new(),
             elections: vec![Election::default()],
             hooks: Vec::new(),
@@ -140,6 +149,11 @@ impl Config {
         if let Some(field) = root.take("timing") {
             config.timing = Timing::read(field.section()?)?;
         }
+        if let Some(field) = root.take("membership") {
+            config.membership = Membership::read(field.section()?)?;
+        }
+        config.position =
+            root.take("position").map(|field| membership::position(&field)).transpose()?;
         config.tags = root.or("tags", BTreeMap::new(), |field| tags(field.clone()))?;
         config.elections = election::read(root.take("election"))?;
         config.check_announced(&root)?;

@@ -9,7 +9,7 @@ use super::{
     hook::event_name,
     tree::{Node, Tree, Value},
 };
-use crate::status::Role;
+use crate::status::{Position, Role};
 
 /// One field as it is in force.
 #[derive(Clone, Debug, Eq, PartialEq, serde::Serialize)]
@@ -80,6 +80,12 @@ impl Config {
         for (wait, value) in self.timing.waits() {
             add(&format!("timing.{wait}"), quoted(&value), &format!("profile {profile}"));
         }
+        let (exponent, feedback) = (self.exponent().to_string(), quoted(&self.feedback().name()));
+        add("membership.exponent", exponent, &format!("profile {profile}"));
+        add("membership.feedback", feedback, &format!("profile {profile}"));
+        let position =
+            self.position.map_or("(none)".to_owned(), |Position { x, y }| format!("[{x}, {y}]"));
+        add("position", position, DEFAULT);
         for (key, value) in &self.tags {
             add(&format!("tags.{key}"), quoted(value), DEFAULT);
         }

@@ -33,8 +33,7 @@ pub(super) struct Node {
 pub(super) enum Value {
     Text(String),
     Integer(i64),
-    /// No field takes one.
-    Float,
+    Float(f64),
     Bool(bool),
     /// A date, or an integer that does not fit; no field takes either.
     Other,
@@ -179,7 +178,7 @@ impl Value {
         match self {
             Self::Text(_) => "text",
             Self::Integer(_) => "a whole number",
-            Self::Float => "a number with a fraction",
+            Self::Float(_) => "a number with a fraction",
             Self::Bool(_) => "true or false",
             Self::Other => "a date or a number beyond 64 bits",
             Self::List(_) => "a list",
@@ -227,7 +226,7 @@ fn grow(value: &DeValue<'_>, origin: &dyn Fn(Range<usize>) -> Origin) -> Value {
         DeValue::String(text) => Value::Text(text.to_string()),
         DeValue::Integer(number) => i64::from_str_radix(number.as_str(), number.radix())
             .map_or(Value::Other, Value::Integer),
-        DeValue::Float(_) => Value::Float,
+        DeValue::Float(number) => number.as_str().parse().map_or(Value::Other, Value::Float),
         DeValue::Boolean(flag) => Value::Bool(*flag),
         DeValue::Datetime(_) => Value::Other,
         DeValue::Array(items) => {

@@ -48,6 +48,7 @@ impl Core {
             suspicions: 0,
             accusers: vec![],
             convicted_in_ms: None,
+            position: self.settings.about.position,
             tags: self.settings.about.tags.clone(),
             verdicts: vec![],
         }
@@ -83,6 +84,7 @@ impl Core {
             suspicions: view.map_or(0, |view| view.suspicions),
             accusers: accusers.map(|by| self.named(by).name).collect(),
             convicted_in_ms: accusation.map(|(_, until)| millis(until.since(now))),
+            position: record.position,
             tags: about.map(|about| about.tags).unwrap_or_default(),
             verdicts: record.verdicts.iter().map(verdict).collect(),
         }

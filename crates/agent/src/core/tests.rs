@@ -26,7 +26,7 @@ fn settings(node: usize, priority: u32) -> Settings {
         .with_grace(Some(ms(1_000)));
     let standing = Standing { observer: false, attribute: priority };
     Settings {
-        about: About { name: format!("node-{node}"), tags: BTreeMap::new() },
+        about: About { name: format!("node-{node}"), ..About::default() },
         cluster: "test".to_owned(),
         advertise: vec![address(node)],
         membership,
@@ -348,4 +348,33 @@ fn what_is_told_of_leaders_has_no_instants_of_a_clock_nobody_knows() {
         .filter_map(|event| event.detail)
         .collect();
     assert!(!told.is_empty() && told.iter().all(|detail| detail.contains(" ago")), "{told:?}");
+}
+
+#[test]
+fn whoever_says_where_it_is_is_known_to_be_near_or_far() {
+    let mut world = World::new(7);
+    // On a line, a hundred metres apart; the last does not say where.
+    for node in 0..6 {
+        let position = Some(Position { x: 100.0 * node as f32, y: 0.0 });
+        world.with(node, |core, now, inbox| {
+            core.settings.about.position = position;
+            core.introduce(now, inbox);
+        });
+    }
+    world.pass(Duration::from_secs(10));
+    let ids: Vec<NodeId> = (0..7).map(|node| world.core(node).me().id).collect();
+    let links = |from: usize, to: usize| {
+        let view = world.core(from).stack.membership().member(ids[to]);
+        view.map_or(f32::NAN, |view| view.distance)
+    };
+    // The fourth nearest is four hundred metres away from the first, and three hundred from the second.
+    assert_eq!((links(0, 1), links(0, 4), links(0, 5)), (0.25, 1.0, 1.25));
+    assert_eq!((links(1, 0), links(1, 4), links(1, 5)), (1.0 / 3.0, 1.0, 4.0 / 3.0));
+    assert!(links(0, 6).is_nan() && links(6, 0).is_nan());
+    let told = |to: usize| world.core(0).records[&ids[to]].told.map(|(_, neighbour)| neighbour);
+    assert_eq!([1, 4, 5, 6].map(told), [Some(true), Some(true), Some(false), None]);
+    let status = world.core(1).status(world.now, 0, Counters::default(), no_keys());
+    let told = |name: &str| status.members.iter().find(|one| one.name == name).unwrap().position;
+    assert_eq!(told("node-5"), Some(Position { x: 500.0, y: 0.0 }));
+    assert_eq!((told("node-1"), told("node-6")), (Some(Position { x: 100.0, y: 0.0 }), None));
 }

@@ -11,8 +11,8 @@ use std::{
 
 use bellwether_agent::{
     Agreement, Config, Counters, ElectionStatus, Event, EventKind, Handle, Identity, Inbox,
-    KeyStatus, LeaderStatus, MemberState, MemberStatus, Reach, Refused, Request, Requested, Role,
-    Status, Verdict,
+    KeyStatus, LeaderStatus, MemberState, MemberStatus, Position, Reach, Refused, Request,
+    Requested, Role, Status, Verdict,
     api::{Act, Actor, Api, Stage, Token, serve},
     hooks::HookView,
 };
@@ -36,6 +36,7 @@ pub(crate) fn member(name: &str, state: MemberState, reach: Reach) -> MemberStat
         suspicions: 2,
         accusers: vec!["attic".to_owned()],
         convicted_in_ms: Some(400),
+        position: Some(Position { x: 2.5, y: -10.0 }),
         tags: BTreeMap::from([("floor".to_owned(), "2".to_owned())]),
         verdicts: vec![Verdict { ago_ms: 70, what: EventKind::MemberSuspect, by: None }],
     }
