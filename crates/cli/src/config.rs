@@ -84,6 +84,7 @@ pub(crate) fn run(args: &Args) -> Result<bool, Failure> {
                 "For {members} members. All of them together send {:.0} kbit/s when nothing happens.",
                 explained.idle_kbit_per_s
             )?;
+            writeln!(out, "{}", wrapped(&explained.probing))?;
             for election in explained.elections {
                 writeln!(out, "\nelection {} ({})", election.election, election.mode)?;
                 for line in election.words {

@@ -22,6 +22,8 @@
 //! *Traffic.* In quiet times every member sends one probe and one answer a period, and tells one other who leads
 //! once every `refresh`, per election; the leader sends two beats every `B`. A datagram is taken to be of 110 bytes with its IP header.
 //!
+//! Preferring the near (`exponent`) makes the far wait longer for a probe than is reckoned here.
+//!
 //! In an announced election the leader is given up after `listen`, and the next one claims within `suppress`; it
 //! sends one datagram every `announce`.
 //!
@@ -29,7 +31,7 @@
 
 use bellwether_proto::Duration;
 
-use super::{Config, Election, Mode, OnIsolation, timing::Watched};
+use super::{Config, Election, Feedback, Mode, OnIsolation, timing::Watched};
 
 /// What settings mean for a number of members.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
@@ -38,6 +40,8 @@ pub struct Explained {
     pub members: u32,
     /// All of them together, when nothing happens, in kbit/s.
     pub idle_kbit_per_s: f64,
+    /// Whom each of them probes, in words.
+    pub probing: String,
     /// What every election means.
     pub elections: Vec<ExplainedElection>,
 }
@@ -78,8 +82,30 @@ pub fn explain(config: &Config, members: u32) -> Explained {
     Explained {
         members,
         idle_kbit_per_s: datagrams * DATAGRAM * 8.0 / 1000.0,
+        probing: probing(config),
         elections: config.elections.iter().map(|one| election(config, one, members)).collect(),
     }
+}
+
+fn probing(config: &Config) -> String {
+    let near = match (config.exponent(), config.position) {
+        (0.0, _) => "Every member is probed as often as any other".to_owned(),
+        (_, None) => {
+            "Every member is probed as often as any other, as this node has no position".to_owned()
+        }
+        (exponent, Some(_)) => {
+            format!("A member twice as far away is probed 2^{exponent} times as rarely")
+        }
+    };
+    let besides = match config.feedback() {
+        Feedback::None => "",
+        Feedback::Active => "; who is probed too rarely says so",
+        Feedback::Passive => "; who is not heard of for long is probed out of turn",
+        Feedback::Both => {
+            "; who is probed too rarely says so, and who is not heard of for long is probed out of turn"
+        }
+    };
+    format!("{near}{besides}.")
 }
 
 fn election(config: &Config, election: &Election, members: u32) -> ExplainedElection {
@@ -165,6 +191,7 @@ const DATAGRAM: f64 = 110.0;
 #[cfg(test)]
 mod tests {
     use super::{super::Profile, *};
+    use crate::status::Position;
 
     #[test]
     fn what_the_profiles_claim_for_sixteen_hosts_is_what_the_formulas_give() {
@@ -182,6 +209,20 @@ mod tests {
             let found = explained.idle_kbit_per_s;
             assert!((found - traffic).abs() < 1.0, "{profile:?}: {found}");
         }
+    }
+
+    #[test]
+    fn distance_counts_only_for_whoever_has_a_position() {
+        let mut config = Config::new("a", "b", "c");
+        config.timing = Profile::Mesh.timing();
+        assert!(explain(&config, 16).probing.contains("this node has no position; who is probed"));
+        config.position = Some(Position { x: 0.0, y: 0.0 });
+        assert!(
+            explain(&config, 16).probing.starts_with("A member twice as far away is probed 2^3 ")
+        );
+        config.timing = Profile::Lan.timing();
+        let plain = "Every member is probed as often as any other.";
+        assert_eq!(explain(&config, 16).probing, plain);
     }
 
     #[test]

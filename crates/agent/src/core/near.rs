@@ -29,8 +29,8 @@ impl Core {
         let metres = |&id: &NodeId| (self.metres_to(id), id);
         let mut known: Vec<(f32, NodeId)> = self.records.keys().map(metres).collect();
         known.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
-        let near = known.iter().take(REACH).map(|&(metres, _)| metres);
-        let link = near.filter(|metres| metres.is_finite() && *metres > 0.0).last().unwrap_or(1.0);
+        let mut near = known.iter().take(REACH).map(|&(metres, _)| metres);
+        let link = near.rfind(|metres| metres.is_finite() && *metres > 0.0).unwrap_or(1.0);
         for (rank, (metres, id)) in known.into_iter().enumerate() {
             let reading = metres.is_finite().then_some((metres / link, rank < REACH));
             let Some(record) = self.records.get_mut(&id) else { continue };

@@ -32,6 +32,8 @@ pub(crate) struct Agents<'n> {
 /// The agent of one host.
 struct Agent {
     host: usize,
+    /// Besides those of all.
+    flags: Vec<String>,
     process: Option<Child>,
     heard: Arc<Mutex<Vec<Heard>>>,
     over: Arc<AtomicBool>,
@@ -43,6 +45,11 @@ pub(crate) struct Heard {
     pub(crate) at: Instant,
     pub(crate) kind: String,
     pub(crate) node: String,
+    /// Its identity: names may not have come around yet.
+    pub(crate) id: String,
+    pub(crate) election: String,
+    /// When it happened, by the clock that the agents of all hosts share here.
+    pub(crate) unix_ms: u64,
     pub(crate) epoch: Option<Epoch>,
 }
 
@@ -57,11 +64,22 @@ pub(crate) struct Answer {
 impl<'n> Agents<'n> {
     /// Agents of this cluster on these hosts, with these flags besides what they cannot do without.
     pub(crate) fn start(net: &'n Net, cluster: &str, hosts: &[usize], flags: &[&str]) -> Self {
+        Self::start_each(net, cluster, hosts, flags, |_| vec![])
+    }
+
+    /// The same, with flags for each host besides.
+    pub(crate) fn start_each(
+        net: &'n Net,
+        cluster: &str,
+        hosts: &[usize],
+        flags: &[&str],
+        own: impl Fn(usize) -> Vec<String>,
+    ) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let mut keygen = Command::new(binary());
         keygen.arg("keygen").arg(folder.path().join("key")).stdout(Stdio::null());
         assert!(keygen.status().expect("the binary under test runs").success());
-        Self::start_from(folder, net, cluster, hosts, flags)
+        Self::start_from(folder, net, cluster, hosts, flags, own)
     }
 
     /// Another cluster, with the same key.
@@ -69,7 +87,7 @@ impl<'n> Agents<'n> {
         let folder = tempfile::tempdir().expect("a folder");
         let [ours, theirs] = [&self.folder, &folder].map(|folder| folder.path().join("key"));
         fs::copy(ours, theirs).expect("a key");
-        Self::start_from(folder, self.net, cluster, hosts, flags)
+        Self::start_from(folder, self.net, cluster, hosts, flags, |_| vec![])
     }
 
     fn start_from(
@@ -78,9 +96,11 @@ impl<'n> Agents<'n> {
         cluster: &str,
         hosts: &[usize],
         flags: &[&str],
+        own: impl Fn(usize) -> Vec<String>,
     ) -> Self {
         let agent = |&host| Agent {
             host,
+            flags: own(host),
             process: None,
             heard: Arc::default(),
             over: Arc::new(AtomicBool::new(false)),
@@ -108,7 +128,7 @@ impl<'n> Agents<'n> {
         command.args(["--bind", &format!("{}:7738", Net::address(agent.host)), "--join"]);
         let seeds = self.agents.iter().take(3);
         command.args(seeds.map(|agent| format!("{}:7738", Net::address(agent.host))));
-        command.args(&self.flags);
+        command.args(&self.flags).args(&agent.flags);
         let log = fs::File::options().create(true).append(true).open(self.log(at));
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log.expect("a log"));
         self.agents[at].process = Some(command.spawn().expect("the binary under test runs"));
@@ -200,6 +220,11 @@ impl<'n> Agents<'n> {
         })
     }
 
+    /// The identity of this agent, which it keeps when it is started again.
+    pub(crate) fn id(&self, at: usize) -> Option<String> {
+        self.ask(at, "/v1/status")?["node"]["id"].as_str().map(str::to_owned)
+    }
+
     /// How many this agent takes for alive, itself included.
     pub(crate) fn alive(&self, at: usize) -> usize {
         let status = self.ask(at, "/v1/status").unwrap_or_default();
@@ -217,6 +242,25 @@ impl<'n> Agents<'n> {
     /// What this agent has said so far.
     pub(crate) fn heard(&self, at: usize) -> Vec<Heard> {
         self.agents[at].heard.lock().expect("not poisoned").clone()
+    }
+
+    /// What `look` finds in what this agent has said so far.
+    pub(crate) fn look<T>(&self, at: usize, look: impl FnOnce(&[Heard]) -> T) -> T {
+        look(&self.agents[at].heard.lock().expect("not poisoned"))
+    }
+
+    /// When this agent first said that of a member.
+    pub(crate) fn said(&self, at: usize, kind: &str, of: &str, since: Instant) -> Option<Instant> {
+        self.look(at, |heard| {
+            let recent = heard.iter().rev().take_while(|heard| heard.at > since);
+            recent.filter(|heard| heard.kind == kind && heard.node == of).last().map(|one| one.at)
+        })
+    }
+
+    /// How often all of them together have said that so far.
+    pub(crate) fn count(&self, kind: &str) -> usize {
+        let count = |heard: &[Heard]| heard.iter().filter(|heard| heard.kind == kind).count();
+        self.all().map(|at| self.look(at, count)).sum()
     }
 
     /// How often a leader was named to this agent under an epoch below one it knew.
@@ -302,6 +346,9 @@ impl Heard {
             at: Instant::now(),
             kind: text(&event["event"]),
             node: text(&event["node"]["name"]),
+            id: text(&event["node"]["id"]),
+            election: text(&event["election"]),
+            unix_ms: event["unix_ms"].as_u64().unwrap_or_default(),
             epoch: epoch(&event["epoch"]),
         }
     }

@@ -16,8 +16,11 @@
 )]
 
 mod agents;
+mod agreement;
 mod attacker;
+mod grid;
 mod hostile;
+mod kills;
 mod measured;
 
 use std::{

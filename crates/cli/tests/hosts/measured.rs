@@ -62,6 +62,25 @@ impl Spread {
         self.0.sort_by(f64::total_cmp);
     }
 
+    pub(crate) fn extend(&mut self, others: &Self) {
+        others.0.iter().for_each(|&time| self.add(time));
+    }
+
+    pub(crate) fn count(&self) -> usize {
+        self.0.len()
+    }
+
+    pub(crate) fn mean(&self) -> f64 {
+        self.0.iter().sum::<f64>() / self.0.len() as f64
+    }
+
+    /// The standard error of the mean.
+    pub(crate) fn error(&self) -> f64 {
+        let (mean, count) = (self.mean(), self.0.len() as f64);
+        let squares: f64 = self.0.iter().map(|time| (time - mean) * (time - mean)).sum();
+        (squares / (count - 1.0) / count).sqrt()
+    }
+
     /// The smallest that this share does not exceed.
     pub(crate) fn quantile(&self, share: f64) -> f64 {
         let rank = (share * self.0.len() as f64).ceil() as usize;
