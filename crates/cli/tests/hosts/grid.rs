@@ -13,21 +13,48 @@ use crate::{
     agents::Agents, agreement::simulated, formed, hosts, kills::Kills, measured::Spread, seconds,
 };
 
-/// Between hosts side by side, in metres.
-const APART: usize = 3;
 const PERIOD: Duration = Duration::from_millis(200);
 
 /// The thesis's proportions: a quarter of a period for the answer, eight periods to contradict.
 const WAITS: [(&str, &str); 3] = [("period", "200ms"), ("ack", "50ms"), ("suspicion", "1600ms")];
 
-fn are_neighbours(a: usize, b: usize) -> bool {
-    (a / 4).abs_diff(b / 4) + (a % 4).abs_diff(b % 4) == 1
+/// Where sixteen hosts are, in metres, and how far they hear.
+struct Layout {
+    name: &'static str,
+    positions: Vec<(f64, f64)>,
+    range: f64,
+    /// The same for the simulator, if it knows it.
+    placement: Option<&'static str>,
 }
 
-fn grid() -> Option<Net> {
-    let net = hosts(16)?;
-    net.route(are_neighbours).expect("hosts that pass packets on");
-    Some(net)
+impl Layout {
+    fn grid() -> Self {
+        let positions =
+            (0..16).map(|at| (3.0 * f64::from(at % 4), 3.0 * f64::from(at / 4))).collect();
+        let placement = Some("placement = { kind = \"grid\", side = 9.0, range = 3.5 }");
+        Self { name: "grid", positions, range: 3.5, placement }
+    }
+
+    /// What figure 4.8 shows, in our own coordinates: a room with fourteen close together and two, 0 and 9, apart.
+    fn with_outliers() -> Self {
+        let lattice = (0..16).filter(|at| ![3, 12].contains(at));
+        let mut positions: Vec<(f64, f64)> = lattice
+            .map(|at| (3.0 + 0.75 * f64::from(at % 4), 3.0 + 0.75 * f64::from(at / 4)))
+            .collect();
+        positions.insert(0, (0.75, 3.0));
+        positions.insert(9, (3.0, 0.5));
+        Self { name: "two outliers", positions, range: 2.6, placement: None }
+    }
+
+    fn net(&self) -> Option<Net> {
+        let net = hosts(16)?;
+        let near = |a: usize, b: usize| {
+            let ((ax, ay), (bx, by)) = (self.positions[a], self.positions[b]);
+            a != b && (ax - bx).hypot(ay - by) <= self.range
+        };
+        net.route(near).expect("hosts that pass packets on");
+        Some(net)
+    }
 }
 
 /// How soon the grid finds failed members, and what that costs.
@@ -42,7 +69,12 @@ struct Cell {
 }
 
 impl Cell {
-    fn measured(net: &Net, exponent: u32, feedback: &'static str, kills: usize) -> Self {
+    fn measured(
+        (layout, net): (&Layout, &Net),
+        exponent: u32,
+        feedback: &'static str,
+        kills: usize,
+    ) -> Self {
         let mut set: Vec<String> =
             WAITS.iter().map(|(wait, value)| format!("timing.{wait}={value}")).collect();
         set.extend(
@@ -53,7 +85,7 @@ impl Cell {
         set.push(format!("membership.feedback={feedback}"));
         let flags: Vec<&str> = set.iter().flat_map(|set| ["--set", set]).collect();
         let own = |host: usize| {
-            let (x, y) = (host % 4 * APART, host / 4 * APART);
+            let (x, y) = layout.positions[host];
             vec!["--set".to_owned(), format!("position=[{x}, {y}]")]
         };
         let hosts: Vec<usize> = (0..16).collect();
@@ -73,17 +105,16 @@ impl Cell {
         let stalls = agents.count("stalled");
         drop(agents);
         let cell = Self { exponent, feedback, kills: found, cost, accused, stalls };
-        cell.print();
+        cell.print(layout);
         cell
     }
 
-    fn print(&self) {
+    fn print(&self, layout: &Layout) {
         let Self { exponent, feedback, kills, cost, accused, stalls } = self;
         let waits = WAITS.map(|(wait, value)| format!("{wait} = \"{value}\"\n")).concat();
-        let side = 3 * APART;
-        let network = format!("placement = {{ kind = \"grid\", side = {side}.0, range = 3.5 }}");
         let membership = format!("exponent = {exponent}.0\nfeedback = \"{feedback}\"\n{waits}");
-        let (first, spread) = simulated(&network, &membership, 300);
+        let simulated = layout.placement.map(|network| simulated(network, &membership, 300));
+        let (first, spread) = simulated.unwrap_or((f64::NAN, f64::NAN));
         println!(
             "{exponent} {feedback:>8} {:>6} {:>8.3} {:>6.3} {:>8.3} {:>8.3} {:>6.3} {:>8.3} {:>7} {cost:>6.1} {accused:>8} {stalls:>7}",
             kills.first.count(),
@@ -97,15 +128,15 @@ impl Cell {
         );
     }
 
-    fn header() {
+    fn header(layout: &Layout) {
+        let name = layout.name;
         println!(
-            "16 hosts on a grid, members that do not lead killed one by one, {WAITS:?}; seconds (fdt: until the first \
+            "16 hosts, {name}, members that do not lead killed one by one, {WAITS:?}; seconds (fdt: until the first \
              survivor gives it up, dsm: from then until the last does), ± their standard errors, beside the simulator; \
              sends: packets a node and period, each hop counted; accused: suspicions of the living, as said by all"
         );
         println!(
-            "{} {:>8} {:>6} {:>8} {:>6} {:>8} {:>8} {:>6} {:>8} {:>7} {:>6} {:>8} {:>7}",
-            "m",
+            "m {:>8} {:>6} {:>8} {:>6} {:>8} {:>8} {:>6} {:>8} {:>7} {:>6} {:>8} {:>7}",
             "feedback",
             "kills",
             "fdt",
@@ -135,32 +166,43 @@ fn judge_means(what: &str, more: &Spread, less: &Spread) {
 }
 
 /// The cells that figure 4.9 is judged by, with as many failures as the thesis had data points.
-#[test]
-#[ignore = "128 kills of members, nine minutes"]
-fn figure_4_9_as_it_is_judged() {
-    let Some(net) = grid() else { return };
+fn judge_figure_4_9(layout: &Layout) {
+    let Some(net) = layout.net() else { return };
+    Cell::header(layout);
     let cells = [(1, "none"), (4, "none"), (4, "active"), (4, "both")];
-    Cell::header();
-    let cells = cells.map(|(exponent, feedback)| Cell::measured(&net, exponent, feedback, 32));
-    let [near, far, active, both] = cells.map(|cell| cell.kills);
+    let cells = cells
+        .map(|(exponent, feedback)| Cell::measured((layout, &net), exponent, feedback, 32).kills);
+    let [near, far, active, both] = &cells;
     judge_means("fdt of none, m = 4 above m = 1", &far.first, &near.first);
+    judge_means("dsm of none, m = 4 above m = 1", &far.spread, &near.spread);
     judge_means("fdt at m = 4, none above active", &far.first, &active.first);
     judge_means("fdt at m = 4, none above both", &far.first, &both.first);
-    for kills in [near, far, active, both] {
+    for kills in cells {
         assert_eq!((kills.first.count(), kills.missed), (32, 0), "{kills:?}");
-        // Nobody is given up sooner than after a probe and the time to contradict, of which probes may have begun before.
-        assert!(kills.first.quantile(0.0) > 1.6, "{kills:?}");
     }
+}
+
+#[test]
+#[ignore = "128 kills of members, eight minutes"]
+fn figure_4_9_on_the_grid() {
+    judge_figure_4_9(&Layout::grid());
+}
+
+#[test]
+#[ignore = "128 kills of members, eight minutes"]
+fn figure_4_9_with_outliers() {
+    judge_figure_4_9(&Layout::with_outliers());
 }
 
 #[test]
 #[ignore = "80 kills of members, eight minutes"]
 fn figure_4_9_at_every_exponent() {
-    let Some(net) = grid() else { return };
+    let layout = Layout::grid();
+    let Some(net) = layout.net() else { return };
     let all = (1..=5).flat_map(|m| ["none", "active", "passive", "both"].map(|one| (m, one)));
-    Cell::header();
-    let cells: Vec<Cell> =
-        all.map(|(exponent, feedback)| Cell::measured(&net, exponent, feedback, 4)).collect();
+    Cell::header(&layout);
+    let measured = |(m, feedback)| Cell::measured((&layout, &net), m, feedback, 4);
+    let cells: Vec<Cell> = all.map(measured).collect();
     assert!(cells.iter().all(|cell| cell.kills.first.count() == 4));
 }
 
@@ -298,7 +340,7 @@ fn write_down(
 #[test]
 #[ignore = "leaders killed for nine minutes"]
 fn figures_6_11_and_6_12() {
-    let Some(net) = grid() else { return };
+    let Some(net) = Layout::grid().net() else { return };
     println!(
         "16 hosts on a grid, leader killed: completion in ms from the first survivor that gave it up to the last that \
          named the final leader (spread: its 5th to 95th percentile), in seconds from the kill, and changes of leader at \
