@@ -62,6 +62,8 @@ struct Cell {
     exponent: u32,
     feedback: &'static str,
     kills: Kills,
+    /// What the simulator says of the first detection and the spread, where it knows the layout.
+    simulated: Option<(f64, f64)>,
     /// Transmissions a node and period in quiet times, every hop counted.
     cost: f64,
     accused: usize,
@@ -104,17 +106,17 @@ impl Cell {
         let accused = agents.count("member-suspect").saturating_sub(accused + 15 * kills);
         let stalls = agents.count("stalled");
         drop(agents);
-        let cell = Self { exponent, feedback, kills: found, cost, accused, stalls };
-        cell.print(layout);
-        cell
-    }
-
-    fn print(&self, layout: &Layout) {
-        let Self { exponent, feedback, kills, cost, accused, stalls } = self;
         let waits = WAITS.map(|(wait, value)| format!("{wait} = \"{value}\"\n")).concat();
         let membership = format!("exponent = {exponent}.0\nfeedback = \"{feedback}\"\n{waits}");
         let simulated = layout.placement.map(|network| simulated(network, &membership, 300));
-        let (first, spread) = simulated.unwrap_or((f64::NAN, f64::NAN));
+        let cell = Self { exponent, feedback, kills: found, simulated, cost, accused, stalls };
+        cell.print();
+        cell
+    }
+
+    fn print(&self) {
+        let Self { exponent, feedback, kills, cost, accused, stalls, .. } = self;
+        let (first, spread) = self.simulated.unwrap_or((f64::NAN, f64::NAN));
         println!(
             "{exponent} {feedback:>8} {:>6} {:>8.3} {:>6.3} {:>8.3} {:>8.3} {:>6.3} {:>8.3} {:>7} {cost:>6.1} {accused:>8} {stalls:>7}",
             kills.first.count(),
@@ -156,7 +158,8 @@ impl Cell {
 /// A criterion of a figure, and whether what was measured bears it out.
 fn judge(what: &str, difference: f64, error: f64) {
     let verdict = if difference >= 0.0 { "reproduced" } else { "not reproduced" };
-    println!("{what}: by {difference:+.3} (standard error {error:.3}): {verdict}");
+    let noise = if difference.abs() < 2.0 * error { ", within the noise" } else { "" };
+    println!("{what}: by {difference:+.3} (standard error {error:.3}): {verdict}{noise}");
 }
 
 /// That `more` is at least `less`, in mean.
@@ -170,15 +173,18 @@ fn judge_figure_4_9(layout: &Layout) {
     let Some(net) = layout.net() else { return };
     Cell::header(layout);
     let cells = [(1, "none"), (4, "none"), (4, "active"), (4, "both")];
-    let cells = cells
-        .map(|(exponent, feedback)| Cell::measured((layout, &net), exponent, feedback, 32).kills);
-    let [near, far, active, both] = &cells;
+    let cells =
+        cells.map(|(exponent, feedback)| Cell::measured((layout, &net), exponent, feedback, 32));
+    let [near, far, active, both] = cells.each_ref().map(|cell| &cell.kills);
     judge_means("fdt of none, m = 4 above m = 1", &far.first, &near.first);
     judge_means("dsm of none, m = 4 above m = 1", &far.spread, &near.spread);
     judge_means("fdt at m = 4, none above active", &far.first, &active.first);
     judge_means("fdt at m = 4, none above both", &far.first, &both.first);
-    for kills in cells {
+    // The figure's differences are within the noise of 32 failures; that all were found, as soon as simulated, is not.
+    for Cell { kills, simulated, .. } in cells {
         assert_eq!((kills.first.count(), kills.missed), (32, 0), "{kills:?}");
+        let off = simulated.map_or(0.0, |(first, _)| kills.first.mean() / first - 1.0);
+        assert!(off.abs() <= 0.15, "{:+.1} %", 100.0 * off);
     }
 }
 
@@ -443,9 +449,13 @@ fn figures_6_11_and_6_12() {
             &hybrid.changes,
             &optimistic.changes,
         );
-        let once = 1.0 - base.changes.mean();
-        let verdict = if once.abs() < 0.005 { "reproduced" } else { "not reproduced" };
-        println!("loss {rate}: base changes {:.3} times, not once: {verdict}", base.changes.mean());
+        let changes = base.changes.mean();
+        let once = (changes - 1.0).abs() < 1e-9;
+        let verdict = if once { "reproduced" } else { "not reproduced" };
+        println!("loss {rate}: base changes once: {changes:.3} times: {verdict}");
+        // Six standard errors apart, when this was written; completion times were not two.
+        assert!(hybrid.changes.mean() >= optimistic.changes.mean(), "loss {rate}");
+        assert!(loss > 0 || once, "base: {changes}");
     }
     let enough: BTreeSet<bool> = pooled.values().map(|one| one.completion.count() >= 16).collect();
     assert_eq!(enough, BTreeSet::from([true]), "failovers seen to their end");
