@@ -162,6 +162,7 @@ fn status(members: usize, round: usize, up: Duration, index: u64) -> Status {
             suspicions: u32::from(at % 29 == 3) * 2,
             accusers: if suspect { vec![name(6, members), name(1, members)] } else { vec![] },
             convicted_in_ms: suspect.then_some(left),
+            position: None,
             tags: BTreeMap::from([("site".to_owned(), format!("{}", at % 4))]),
             verdicts: vec![Verdict { ago_ms: up, what: EventKind::MemberJoin, by: None }],
         }
