@@ -38,6 +38,7 @@ use tokio::{
     time::timeout,
 };
 
+use self::inbound::{StreamEvent, accept};
 use crate::{
     drop::Drop,
     seal::{CHUNK, CHUNK_EXTRA, Content, MAX_HEADER, OpenStream, Sealer, chunk_prefix},
@@ -634,22 +635,6 @@ impl Route {
     }
 }
 
-/// What the tasks that serve streams have to say.
-#[derive(Debug)]
-enum StreamEvent {
-    /// This claims to be the beginning of a stream. No reply means it is not.
-    Begun {
-        head: Vec<u8>,
-        chunk: Vec<u8>,
-        last: bool,
-        reply: oneshot::Sender<(OpenStream, Vec<u8>)>,
-    },
-    /// All of it is here.
-    Complete { from: Peer, address: SocketAddr, body: Vec<u8> },
-    /// It came to nothing. Refused beginnings are not told again.
-    Failed(Drop),
-}
-
 async fn listen(address: SocketAddr) -> Result<(UdpSocket, TcpListener, SocketAddr), BindError> {
     let failed = |protocol| move |source| BindError { address, protocol, source };
     let mut tries = 0;
@@ -673,108 +658,6 @@ async fn readable(group: Option<&(UdpSocket, SocketAddr)>) {
         Some((socket, _)) => drop(socket.readable().await),
         None => std::future::pending().await,
     }
-}
-
-async fn accept(listener: TcpListener, report: mpsc::Sender<StreamEvent>, untold: Arc<AtomicU64>) {
-    let mut readers: JoinSet<IpAddr> = JoinSet::new();
-    let mut from_each: BTreeMap<IpAddr, usize> = BTreeMap::new();
-    loop {
-        tokio::select! {
-            Some(done) = readers.join_next() => {
-                let Ok(ip) = done else { continue };
-                let left = from_each.get(&ip).map_or(0, |count| count - 1);
-                if left == 0 { from_each.remove(&ip) } else { from_each.insert(ip, left) };
-            }
-            accepted = listener.accept() => match accepted {
-                Ok((stream, address)) => {
-                    let each = from_each.entry(address.ip()).or_default();
-                    if readers.len() >= INBOUND || *each >= INBOUND_EACH {
-                        if *each == 0 { from_each.remove(&address.ip()); }
-                        // The loop must not wait for whoever counts, nor lose count.
-                        if report.try_send(StreamEvent::Failed(Drop::StreamLimit)).is_err() {
-                            untold.fetch_add(1, Ordering::Relaxed);
-                        }
-                        continue;
-                    }
-                    *each += 1;
-                    let report = report.clone();
-                    readers.spawn(async move {
-                        let read = timeout(STREAM_DEADLINE, read(stream, address, &report)).await;
-                        let outcome = match read {
-                            Ok(Ok(outcome)) => outcome,
-                            Ok(Err(reason)) => Some(StreamEvent::Failed(reason)),
-                            Err(_) => Some(StreamEvent::Failed(Drop::StreamTimeout)),
-                        };
-                        if let Some(outcome) = outcome {
-                            // Nobody is left to tell if the transport is gone.
-                            let _ = report.send(outcome).await;
-                        }
-                        address.ip()
-                    });
-                }
-                // Out of descriptors, most likely: it will not be better at once.
-                Err(_) => {
-                    let _ = report.try_send(StreamEvent::Failed(Drop::SocketError));
-                    tokio::time::sleep(time::Duration::from_millis(100)).await;
-                }
-            }
-        }
-    }
-}
-
-/// Reads one stream; none if its beginning was refused.
-async fn read(
-    mut stream: TcpStream,
-    address: SocketAddr,
-    report: &mpsc::Sender<StreamEvent>,
-) -> Result<Option<StreamEvent>, Drop> {
-    let begun = timeout(HEAD_DEADLINE, async {
-        let length = usize::from(stream.read_u8().await.map_err(|_| Drop::StreamBroken)?);
-        if length > MAX_HEADER {
-            return Err(Drop::NotOurs);
-        }
-        let mut head = vec![0; length];
-        stream.read_exact(&mut head).await.map_err(|_| Drop::StreamBroken)?;
-        let mut chunk = Vec::new();
-        let last = read_chunk(&mut stream, &mut chunk).await?;
-        Ok((head, chunk, last))
-    });
-    let (head, chunk, mut last) = begun.await.map_err(|_| Drop::StreamTimeout)??;
-    let (reply, opened) = oneshot::channel();
-    let begun = StreamEvent::Begun { head, chunk, last, reply };
-    if report.send(begun).await.is_err() {
-        return Ok(None);
-    }
-    let Ok((mut opened, mut chunk)) = opened.await else { return Ok(None) };
-    chunk.truncate(chunk.len() - CHUNK_EXTRA);
-    let mut body = chunk;
-    let mut chunk = Vec::new();
-    while !last {
-        last = read_chunk(&mut stream, &mut chunk).await?;
-        opened.open_next(&mut chunk, last)?;
-        let plain = &chunk[..chunk.len() - CHUNK_EXTRA];
-        if body.len() + plain.len() > Sealer::STREAM_ROOM {
-            return Err(Drop::TooLarge);
-        }
-        body.extend_from_slice(plain);
-    }
-    // One message, and nothing behind it.
-    match stream.read_u8().await {
-        Ok(_) => Err(Drop::Malformed),
-        Err(_) => Ok(Some(StreamEvent::Complete { from: opened.from, address, body })),
-    }
-}
-
-async fn read_chunk(stream: &mut TcpStream, chunk: &mut Vec<u8>) -> Result<bool, Drop> {
-    let mut prefix = [0; 2];
-    stream.read_exact(&mut prefix).await.map_err(|_| Drop::StreamBroken)?;
-    let (length, last) = chunk_prefix(prefix);
-    if length > CHUNK + CHUNK_EXTRA {
-        return Err(Drop::TooLarge);
-    }
-    chunk.resize(length, 0);
-    stream.read_exact(chunk).await.map_err(|_| Drop::StreamBroken)?;
-    Ok(last)
 }
 
 /// One form for one address: a socket for both versions shows those of the older one in the newer one's form.
@@ -813,11 +696,9 @@ pub const INBOUND: usize = 32;
 pub const INBOUND_EACH: usize = 4;
 /// Streams sent at a time.
 const OUTBOUND: usize = 16;
-/// For the first chunk, from somebody who may be a stranger.
-const HEAD_DEADLINE: time::Duration = time::Duration::from_secs(2);
-/// For all of a stream: 70 KB/s at least.
-const STREAM_DEADLINE: time::Duration = time::Duration::from_secs(15);
+/// For all of a stream that we send.
 const SEND_DEADLINE: time::Duration = time::Duration::from_secs(15);
 
+mod inbound;
 #[cfg(test)]
 mod tests;

@@ -2,7 +2,7 @@ use std::{future::Future, net::Ipv4Addr};
 
 use bellwether_proto::Boot;
 
-use super::*;
+use super::{inbound::HEAD_DEADLINE, *};
 use crate::key::{Key, KeyRing};
 
 const NOW: Time = Time::from_micros(10_000_000);
