@@ -47,6 +47,7 @@
 
 pub mod agreement;
 pub mod announcing;
+pub mod arbitrating;
 mod clock;
 pub mod conformance;
 pub mod detection;

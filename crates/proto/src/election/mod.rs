@@ -2,3 +2,4 @@
 
 pub mod announce;
 pub mod churn_tolerant;
+pub mod leased;

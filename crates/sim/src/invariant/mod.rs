@@ -10,7 +10,10 @@ mod epoch_never_goes_back;
 mod incarnation_monotone;
 mod live_not_dead_for_long;
 mod no_resurrection;
+mod nobody_buried_alive;
 mod one_leader_per_epoch;
+mod one_of_two_wins;
+mod one_valid_lease;
 mod settles;
 mod spells;
 mod time_bounded_detection;
@@ -23,7 +26,8 @@ pub use self::{
     answers_are_honest::AnswersAreHonest, completeness::Completeness,
     epoch_never_goes_back::EpochNeverGoesBack, incarnation_monotone::IncarnationMonotone,
     live_not_dead_for_long::LiveNotDeadForLong, no_resurrection::NoResurrection,
-    one_leader_per_epoch::OneLeaderPerEpoch, settles::Settles,
+    nobody_buried_alive::NobodyBuriedAlive, one_leader_per_epoch::OneLeaderPerEpoch,
+    one_of_two_wins::OneOfTwoWins, one_valid_lease::OneValidLease, settles::Settles,
     time_bounded_detection::TimeBoundedDetection,
 };
 

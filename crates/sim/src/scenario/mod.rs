@@ -15,8 +15,8 @@ mod tree;
 
 use bellwether_proto::{
     Duration,
-    election::{announce, churn_tolerant},
-    membership::medley,
+    election::{announce, churn_tolerant, leased},
+    membership::{medley, ring},
 };
 
 use std::{fmt, sync::Arc};
@@ -155,6 +155,17 @@ pub enum Protocol {
         election: churn_tolerant::Config,
         /// Who is what in it.
         roles: Roles,
+    },
+    /// `[membership] kind = "ring"`: leases and arbitrators.
+    Ring(ring::Config),
+    /// `[election] kind = "leased"` on `[membership] kind = "ring"`.
+    Leased {
+        /// What the election stands on.
+        membership: ring::Config,
+        /// The election.
+        election: leased::Config,
+        /// Who votes and never leads.
+        witnesses: Vec<u32>,
     },
     /// `[election] kind = "churn-tolerant"` on lists that no membership keeps up during the election.
     OnLists {

@@ -18,6 +18,8 @@ use bellwether_proto::{
 
 use crate::membership_trace::MembershipTrace;
 
+mod ring;
+
 use super::{
     AnnounceSettings, Initiator, Lists, Missing, PingConfig, Protocol, Roles, ScenarioError,
     SharedTrace, Trials,
@@ -46,6 +48,7 @@ pub(super) fn protocol<'a>(
                 &[
                     ("ping", |section, nodes| ping(section, *nodes)),
                     ("medley", |section, _| medley(section)),
+                    ("ring", |section, nodes| Ok(Protocol::Ring(ring::ring(section, *nodes)?))),
                 ],
             )?;
             section.end()?;
@@ -56,6 +59,9 @@ pub(super) fn protocol<'a>(
             let protocol = section.kind(&mut (), &elections())?;
             section.end()?;
             protocol
+        }
+        (Some(first), Some(second)) if ring::is_leased(&second)? => {
+            ring::leased(first, &second, world.nodes, nodes)?
         }
         (Some(first), Some(second)) if is_churn_tolerant(&second)? => {
             let mut below = first.section()?;
@@ -302,7 +308,7 @@ fn standing(
 /// As by default.
 const GOSSIP: Multicast = Multicast::Gossip { spread: 2, refresh: Duration::from_secs(2) };
 
-fn elections<'a>() -> [(&'static str, Reader<'a, (), Protocol>); 6] {
+fn elections<'a>() -> [(&'static str, Reader<'a, (), Protocol>); 7] {
     [
         ("announce", |section, ()| announce(section)),
         ("announce-several", |section, ()| {
@@ -334,11 +340,15 @@ fn elections<'a>() -> [(&'static str, Reader<'a, (), Protocol>); 6] {
             let error = section.field().error_unquoted("has no membership to stand on");
             Err(error.with_allowed("[membership] with kind = \"medley\" beside it"))
         }),
+        (ring::LEASED, |section, ()| {
+            let error = section.field().error_unquoted("has no ring to stand on");
+            Err(error.with_allowed("[membership] with kind = \"ring\" beside it"))
+        }),
     ]
 }
 
 /// The machine's own configuration refused what each field allows by itself.
-fn refused(section: &Section<'_>, error: impl std::fmt::Display) -> ScenarioError {
+pub(super) fn refused(section: &Section<'_>, error: impl std::fmt::Display) -> ScenarioError {
     let error = section.field().error_unquoted(format!("cannot work: {error}"));
     error.with_allowed("settings that go together; docs/scenarios.md lists them")
 }

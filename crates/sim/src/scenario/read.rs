@@ -157,9 +157,13 @@ fn scenario(mut root: Section<'_>) -> Result<Scenario> {
     }
     // While a membership is recorded nobody leads.
     let recorded = matches!(protocol, Protocol::OnLists { lists: Lists::Recorded { .. }, .. });
-    let election = !matches!(protocol, Protocol::Ping(_) | Protocol::Medley(_)) && !recorded;
-    let asked =
-        election && matches!(protocol, Protocol::ChurnTolerant { .. } | Protocol::OnLists { .. });
+    let election = !matches!(protocol, Protocol::Ping(_) | Protocol::Medley(_) | Protocol::Ring(_))
+        && !recorded;
+    let asked = election
+        && matches!(
+            protocol,
+            Protocol::ChurnTolerant { .. } | Protocol::OnLists { .. } | Protocol::Leased { .. }
+        );
     let until = root.or("until", Until::Duration, |field| {
         let choices = [
             ("duration", Until::Duration),

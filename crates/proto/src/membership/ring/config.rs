@@ -381,6 +381,51 @@ impl Config {
         &self.space
     }
 
+    /// Whose answers count.
+    pub const fn votes(&self) -> Votes {
+        self.votes
+    }
+
+    /// When arbitrations are decided.
+    pub const fn decide(&self) -> Decide {
+        self.decide
+    }
+
+    /// What becomes of a tie.
+    pub const fn tie(&self) -> Tie {
+        self.tie
+    }
+
+    /// How the two leases of a pair lie to each other.
+    pub const fn phase(&self) -> Phase {
+        self.phase
+    }
+
+    /// Which arbitrators are too new.
+    pub const fn fresh(&self) -> Fresh {
+        self.fresh
+    }
+
+    /// How groups change.
+    pub const fn upgrade(&self) -> Upgrade {
+        self.upgrade
+    }
+
+    /// How a node goes that has lost.
+    pub const fn departure(&self) -> Departure {
+        self.departure
+    }
+
+    /// How the phases of a join end.
+    pub const fn pace(&self) -> Pace {
+        self.pace
+    }
+
+    /// Whether a node that had to leave joins again.
+    pub const fn rejoins(&self) -> bool {
+        self.rejoin
+    }
+
     /// Whether a node is an external arbitrator.
     pub const fn is_external(&self, id: NodeId) -> bool {
         let (first, count) = self.external;

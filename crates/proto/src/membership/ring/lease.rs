@@ -35,6 +35,8 @@ pub struct Standing {
     pub active: bool,
     /// When the latest session began that was acknowledged, on our clock.
     pub acked: Option<Time>,
+    /// When it runs out unless another session is acknowledged: then at the latest we suspect.
+    pub until: Time,
     /// Sessions begun so far.
     pub sessions: u64,
 }
@@ -89,9 +91,14 @@ impl Lease {
         }
     }
 
-    pub(super) const fn standing(&self) -> Standing {
+    pub(super) fn standing(&self, length: Duration) -> Standing {
+        let until = match (self.acked, self.session) {
+            (Some(_), _) => self.over(length),
+            (None, 0) => self.due + length,
+            (None, _) => self.due,
+        };
         let active = matches!(self.state, State::Active);
-        Standing { peer: self.peer, active, acked: self.acked, sessions: self.session }
+        Standing { peer: self.peer, active, acked: self.acked, until, sessions: self.session }
     }
 
     pub(super) const fn group(&self) -> &Group {

@@ -220,6 +220,8 @@ pub struct Ring {
     emits: Vec<(Time, Fact)>,
     /// Whether leases or groups may not fit the view any more.
     dirty: bool,
+    /// When they last might not.
+    changed: Time,
 }
 
 impl Ring {
@@ -261,6 +263,7 @@ impl Ring {
             passed: VecDeque::new(),
             emits: Vec::new(),
             dirty: false,
+            changed: Time::ZERO,
         }
     }
 
@@ -321,14 +324,29 @@ impl Ring {
         self.view.neighbours(self.me.id, self.config.k)
     }
 
-    /// The lease on a neighbour, if there is one.
-    pub fn lease(&self, id: NodeId) -> Option<Standing> {
-        self.lease_of(id).map(Lease::standing)
+    /// The neighbourhood of any member by our view.
+    pub fn neighbours_of(&self, id: NodeId) -> Vec<Life> {
+        self.view.neighbours(id, self.config.k)
     }
 
-    /// How many leases there are.
-    pub fn leases(&self) -> usize {
-        self.leases.len()
+    /// The lease on a neighbour, if there is one.
+    pub fn lease(&self, id: NodeId) -> Option<Standing> {
+        self.lease_of(id).map(|lease| lease.standing(self.config.session))
+    }
+
+    /// All leases, by identity of the other end.
+    pub fn leases(&self) -> impl ExactSizeIterator<Item = Standing> + '_ {
+        self.leases.iter().map(|lease| lease.standing(self.config.session))
+    }
+
+    /// Those we suspect, since when, and whether they are condemned.
+    pub fn suspects(&self) -> impl Iterator<Item = (Life, Time, bool)> + '_ {
+        self.cases.iter().map(|case| (case.accused, case.asked, case.won))
+    }
+
+    /// Whether the other end of a lease may hold us to it, and has not answered: closed, or left.
+    pub fn is_uncertain(&self) -> bool {
+        self.leases.iter().any(Lease::must_close)
     }
 
     /// The group of a neighbour's lease.
@@ -350,6 +368,11 @@ impl Ring {
     /// Whether every neighbour knows what we know, as far as they have told.
     pub fn is_synced(&self) -> bool {
         self.leases.iter().all(|lease| !lease.behind)
+    }
+
+    /// When our neighbourhood last changed, or might have: leases with those new in it take two sessions from then.
+    pub const fn changed(&self) -> Time {
+        self.changed
     }
 
     /// Whom our neighbourhood is locked for at `now`.
@@ -379,6 +402,7 @@ impl Ring {
             return Err(Rejected::StartedTwice);
         }
         self.up_since = now;
+        self.changed = now;
         if self.config.is_external(self.me.id) {
             self.role = Role::Arbiter;
         } else if self.founder {

@@ -183,6 +183,7 @@ impl Ring {
         if !core::mem::take(&mut self.dirty) || !self.is_active() {
             return;
         }
+        self.changed = now;
         for peer in self.neighbours() {
             let suspected = self.cases.iter().any(|case| case.accused == peer);
             if self.me.id < peer.id() && self.lease_of(peer.id()).is_none() && !suspected {

@@ -36,6 +36,11 @@ pub(super) struct Closing {
 }
 
 impl Lease {
+    /// Whether it is closed or we leave.
+    pub(super) fn must_close(&self) -> bool {
+        self.closing.as_ref().is_some_and(|closing| closing.must)
+    }
+
     /// When its proposal or close has had its time.
     pub(super) fn proposal_due(&self) -> Time {
         let proposal = self.proposal.as_ref().map_or(Time::NEVER, |proposal| proposal.until);
