@@ -111,8 +111,8 @@ pub struct Findings {
     pub fail_overs: Vec<Duration>,
     /// How long nobody could act, from the first leader on.
     pub leaderless: Duration,
-    /// Largest number of joiners that had locked all they need at one instant and shared somebody.
-    pub shared_locks: u32,
+    /// How many members were locked for each joiner as it became one, and how many neighbours it then had.
+    pub locked: Vec<(usize, usize)>,
     /// From an upgrade's installation to the other end's.
     pub followed: Vec<Duration>,
 }
@@ -133,6 +133,8 @@ pub struct Arbitrating {
     crash_suspicions: BTreeMap<NodeId, Vec<Duration>>,
     crash_burials: BTreeMap<NodeId, Vec<Duration>>,
     upgraded: BTreeMap<(NodeId, NodeId, u32, u32), Time>,
+    locks: BTreeMap<NodeId, Life>,
+    joiners: Vec<NodeId>,
     led: Option<Time>,
     fallen: Option<Time>,
     idle_since: Option<Time>,
@@ -156,6 +158,8 @@ impl Arbitrating {
             crash_suspicions: BTreeMap::new(),
             crash_burials: BTreeMap::new(),
             upgraded: BTreeMap::new(),
+            locks: BTreeMap::new(),
+            joiners: Vec::new(),
             led: None,
             fallen: None,
             idle_since: None,
@@ -263,9 +267,14 @@ impl Arbitrating {
                 let first = over.and_then(|by| self.suspicions.get(&(by, node)));
                 self.found.exits.extend(first.map(|&at| now.since(at)));
                 self.alive.is(node, None);
+                // Silent from now on, like one that crashed.
+                if let Some(&life) = self.lives.get(&node) {
+                    self.crashed.insert(node, (now, life));
+                }
             }
             RingEvent::Activated { attempts, took } if attempts > 0 => {
                 self.found.joined.push((took, attempts));
+                self.joiners.push(node);
             }
             RingEvent::Upgraded { peer, version } => {
                 let pair = (node.min(peer), node.max(peer), version.low, version.high);
@@ -316,10 +325,21 @@ impl<M: RingMember> Observer<M> for Arbitrating {
 
     fn handled(&mut self, now: Time, node: NodeId, machine: &M) {
         let ring = machine.ring();
-        let life = ring.is_active().then(|| ring.life());
+        // Who has just woken reads its letters first, and then finds that its time was up.
+        let local = self.clocks[node.get() as usize].read(now);
+        let overslept = machine.deadline().is_some_and(|(at, _)| at < local);
+        let life = (ring.is_active() && !overslept).then(|| ring.life());
         self.alive.is(node, life);
         if let Some(life) = life {
             self.lives.insert(node, life);
+        }
+        match ring.locked_for(local) {
+            Some(holder) => self.locks.insert(node, holder),
+            None => self.locks.remove(&node),
+        };
+        while let Some(joiner) = self.joiners.pop() {
+            let locked = self.locks.values().filter(|holder| holder.id() == joiner).count();
+            self.found.locked.push((locked, ring.leases().len()));
         }
         let until = machine.authority().map(|at| self.clocks[node.get() as usize].when(at));
         if until.is_none() && self.led.is_none() {

@@ -17,9 +17,13 @@ use bellwether_proto::{
     election::{
         announce::{Bye, Config, ConfigError, Criterion, Entry, Rules, Suppression, Tenure},
         churn_tolerant::{self, Variant},
+        leased::{self, Flavour},
     },
     mechanism::pinged::Patience,
-    membership::medley::{self, Attention, Form, Strategy},
+    membership::{
+        medley::{self, Attention, Form, Strategy},
+        ring,
+    },
 };
 use rayon::prelude::*;
 
@@ -201,7 +205,34 @@ pub fn subjects() -> Vec<Subject> {
         stacked("churn-optimistic", Variant::Optimistic),
         stacked("churn-preferred", Variant::Preferred),
         stacked("churn-hybrid", Variant::Hybrid),
+        arbitrated("ring", None),
+        arbitrated("leased", Some(Flavour::Quorum)),
+        arbitrated("leased-conservative", Some(Flavour::Conservative)),
+        arbitrated("leased-fast", Some(Flavour::Fast)),
     ]
+}
+
+/// A ring, with or without a leader. Held to safety alone: by design a minority has no leader, and a ring that has lost
+/// its majority, or all its members, does not come back by itself.
+fn arbitrated(name: &'static str, flavour: Option<Flavour>) -> Subject {
+    let membership = ring::Config::hardened()
+        .with_drift(1_000)
+        .expect("the bound of the drifting case satisfies the constraint");
+    let protocol = match flavour {
+        None => Protocol::Ring(membership),
+        Some(flavour) => {
+            let election = leased::Config::new(flavour);
+            Protocol::Leased { membership, election, witnesses: Vec::new() }
+        }
+    };
+    Subject {
+        name,
+        protocol,
+        settles_within: Some(PERIOD * 40),
+        cost: 20,
+        fenced: flavour.is_some(),
+        known_to_break: None,
+    }
 }
 
 /// An election on the membership below.
@@ -282,6 +313,9 @@ impl Trial {
         let delay = delay(&mut rng);
         let mut faults = Vec::new();
         let quiet = trouble(case, &mut rng, &mut faults).max(START_SPREAD);
+        if matches!(subject.protocol, Protocol::Ring(_)) {
+            faults.iter_mut().for_each(|fault| aim_at_random(&mut fault.kind));
+        }
         let settled = quiet + settles_within;
         let network = network(nodes, Placement::Mesh, delay);
         let scenario = scenario(subject, case, settled + WATCHED, network, faults);
@@ -325,7 +359,8 @@ impl Trial {
         let outcome = run_logged(&self.scenario, seed, log)
             .expect("everybody hears everybody, or enough that some draw is connected");
         let mut violations = outcome.violations;
-        if matches!(self.scenario.protocol, Protocol::Medley(_)) {
+        let judged_by_lists = matches!(self.scenario.protocol, Protocol::Medley(_));
+        if judged_by_lists || is_arbitrated(&self.scenario.protocol) {
             return (violations, outcome.sometimes);
         }
         let mut settles = Settles::new(self.settled_by);
@@ -340,6 +375,11 @@ impl Trial {
         situations.push((Settles::NAME, situation, arose));
         (violations, situations)
     }
+}
+
+/// See [`arbitrated`].
+fn is_arbitrated(protocol: &Protocol) -> bool {
+    matches!(protocol, Protocol::Ring(_) | Protocol::Leased { .. })
 }
 
 /// An invariant, the situation it guards against, and whether that could have arisen.

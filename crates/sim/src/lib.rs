@@ -53,6 +53,7 @@ pub mod conformance;
 pub mod detection;
 pub mod electing;
 pub mod engine;
+pub mod explore;
 pub mod inconsistency;
 pub mod invariant;
 pub mod lists;

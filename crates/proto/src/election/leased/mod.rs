@@ -148,6 +148,8 @@ pub struct Leased {
     bid: Bid,
     /// Whom we have promised ourselves to, and by which epoch somebody can count on us.
     promised: Option<Epoch>,
+    /// Whether, as we did, nobody that had not stopped could count on us.
+    free: bool,
     backed: Option<Epoch>,
     backed_at: Time,
     electorate: Option<Electorate>,
@@ -173,6 +175,7 @@ impl Leased {
             seen: durable.map_or(0, Epoch::counter),
             bid: Bid::None,
             promised: None,
+            free: true,
             backed: None,
             backed_at: Time::ZERO,
             electorate: None,
@@ -370,8 +373,10 @@ impl Leased {
             Body::Take { epoch } => self.on_take(epoch),
             Body::Install => {
                 let sent = message.stamp.as_ref().and_then(|stamp| stamp.electorate.as_ref());
+                // Who has promised itself to a later leader helps no earlier one to change anything.
                 if let (Some(ours), Some(sent)) = (&self.electorate, sent)
                     && ours.mark == sent.mark
+                    && sent.mark.0 >= self.promised
                 {
                     self.say(out, from.id, Body::Installed { mark: ours.mark });
                 }
@@ -480,15 +485,7 @@ impl Machine for Leased {
                 self.on_command(now, command, out);
             }
             Input::Leave => {
-                // Whoever comes next need not wait for us.
-                self.on_command(now, Command::Resign, out);
-                if let Bid::Ceding { register, .. } = &self.bid
-                    && let Some(heir) = register.heir
-                {
-                    let epoch = register.epoch;
-                    self.say(out, heir.id(), Body::Take { epoch });
-                }
-                self.bid = Bid::None;
+                self.leave_office(now, out);
                 self.ring.handle(now, Input::Leave, &mut self.below)?;
             }
         }

@@ -22,10 +22,8 @@ impl Leased {
         let until = self.ring.leases().filter(|lease| lease.active).map(|lease| lease.until).min();
         match until {
             Some(until) => Some(until),
-            None if members == 1 => Some(Time::NEVER),
-            // All neighbours are condemned: it is we who stay.
-            None if self.ring.suspects().next().is_some() => Some(Time::NEVER),
-            None => None,
+            // Alone there is nobody to be bound by, nor to be followed by.
+            None => (members == 1).then_some(Time::NEVER),
         }
     }
 
@@ -208,7 +206,10 @@ impl Leased {
 
     /// Stops, and then says to whom the office goes. Only to a neighbour: all others that might follow us must know.
     fn hand_over(&mut self, now: Time, heir: Life, out: &mut OutboxOf<Self>) {
-        if !self.holds(heir) || self.authority().is_none() {
+        let all_know = self.ring.suspects().next().is_none()
+            && self.ring.neighbours().iter().all(|&life| self.holds(life));
+        let quorum = self.config.flavour == Flavour::Quorum;
+        if !self.holds(heir) || self.authority().is_none() || !quorum && !all_know {
             return;
         }
         let Bid::Office(office) = &self.bid else { return };
@@ -239,6 +240,24 @@ impl Leased {
             }
         }
         self.bid = Bid::Ceding { register, waiting, again };
+    }
+
+    /// We are about to leave the ring. By a quorum whoever comes next need not wait for us; by leases it is the owner of
+    /// the key, once it has heard our goodbye.
+    pub(super) fn leave_office(&mut self, now: Time, out: &mut OutboxOf<Self>) {
+        if self.config.flavour == Flavour::Quorum {
+            self.on_command(now, Command::Resign, out);
+        }
+        if let Bid::Ceding { register, .. } = &self.bid
+            && let Some(heir) = register.heir
+        {
+            let epoch = register.epoch;
+            self.say(out, heir.id(), Body::Take { epoch });
+        }
+        if let Bid::Office(office) = &self.bid {
+            out.emit(super::Event::Deposed { epoch: office.epoch });
+        }
+        self.bid = Bid::None;
     }
 
     fn holds_any(&self, id: NodeId) -> bool {

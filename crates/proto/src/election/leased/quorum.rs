@@ -74,8 +74,9 @@ impl Leased {
             return None;
         }
         if self.promised == Some(epoch) {
+            // The first answer may have been lost: it is the same.
             self.backed_at = now;
-            return Some(true);
+            return Some(self.free);
         }
         let lost = match self.promised {
             None => true,
@@ -96,6 +97,7 @@ impl Leased {
         }
         let free = self.backed.is_none_or(|backed| after.is_some_and(|after| after >= backed));
         self.promised = Some(epoch);
+        self.free = free;
         self.backed = self.backed.max(Some(epoch));
         self.backed_at = now;
         Some(free)
