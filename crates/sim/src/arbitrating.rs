@@ -89,6 +89,8 @@ pub struct Findings {
     pub last_suspected: Vec<Duration>,
     /// From a crash to each member's burial.
     pub buried: Vec<Duration>,
+    /// The same of its monitors alone.
+    pub buried_by_monitors: Vec<Duration>,
     /// From the first to the last member's burial of one that crashed.
     pub disagreement: Vec<Duration>,
     /// From a suspicion to the verdict.
@@ -259,6 +261,9 @@ impl Arbitrating {
                     && dead == life
                 {
                     self.found.buried.push(now.since(at));
+                    if self.suspicions.get(&(node, life.id())).is_some_and(|&when| when >= at) {
+                        self.found.buried_by_monitors.push(now.since(at));
+                    }
                     self.crash_burials.entry(life.id()).or_default().push(now.since(at));
                 }
             }

@@ -140,6 +140,12 @@ pub(super) fn all() -> Vec<Experiment> {
                     ),
                     always(
                         table,
+                        "And everybody else has heard of it, six hops later at most",
+                        "(project, R9.5)",
+                        [("crashes".into(), "told in time", 1.0)],
+                    ),
+                    always(
+                        table,
                         "After a false suspicion, by six sessions and 2 T_a",
                         "(project, Theorem 5')",
                         [("cut links".into(), "buried in time", 1.0)],

@@ -377,6 +377,7 @@ impl Leased {
                 if let (Some(ours), Some(sent)) = (&self.electorate, sent)
                     && ours.mark == sent.mark
                     && sent.mark.0 >= self.promised
+                    && ours.members().contains(&self.ring.life())
                 {
                     self.say(out, from.id, Body::Installed { mark: ours.mark });
                 }

@@ -174,10 +174,13 @@ impl Seat {
             Upgrade::Published => {
                 let blocked = self.proposed[1 - by].is_some();
                 self.proposed[by] = Some(now);
-                if blocked || next.version.is_behind(self.version) {
+                if blocked {
                     return false;
                 }
-                self.version = next.version;
+                match by {
+                    0 => self.version.low = next.version.low,
+                    _ => self.version.high = next.version.high,
+                }
             }
             Upgrade::Joint => {
                 let installed = self.installed.as_ref().map_or(0, |group| group.version.low);

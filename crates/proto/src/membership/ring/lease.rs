@@ -7,7 +7,7 @@ use super::{
     config::{Phase, Upgrade},
     message::{Body, Group, Life, Session, Stage},
     upgrade::{Closing, Proposal, union},
-    view::Fact,
+    view::{Fact, Kind},
 };
 use crate::{
     id::{NodeId, Peer},
@@ -171,9 +171,14 @@ impl Ring {
     }
 
     /// All that rides on a lease message, whichever way it goes.
-    fn take_in(&mut self, by: Life, session: &Session, out: &mut OutboxOf<Self>) {
+    fn take_in(&mut self, now: Time, by: Life, session: &Session, out: &mut OutboxOf<Self>) {
         for &fact in &session.facts {
-            self.learn(fact, out);
+            let ours = self.lease_of(fact.life.id()).is_some_and(|lease| lease.peer == fact.life)
+                || self.cases.iter().any(|case| case.accused == fact.life);
+            // Of whom we monitored, everybody is to hear from somebody.
+            if self.learn(fact, out) && ours && fact.kind != Kind::Member {
+                self.tell_everybody(now, fact, out);
+            }
         }
         let behind = session.digest != self.view.digest();
         if let Some(lease) = self.lease_mut(by) {
@@ -199,7 +204,7 @@ impl Ring {
         if self.ignores(by) {
             return Ok(());
         }
-        self.take_in(by, session, out);
+        self.take_in(now, by, session, out);
         match session.stage {
             Stage::Join => return self.on_join_request(now, by, session, out),
             Stage::Invite => self.on_invite(now, by, session),
@@ -312,7 +317,7 @@ impl Ring {
         if !ours || self.lease_of(by.id()).filter(open).is_none_or(|lease| lease.peer != by) {
             return Err(Rejected::Unsolicited { from: by.peer });
         }
-        self.take_in(by, session, out);
+        self.take_in(now, by, session, out);
         let Some(lease) = self.lease_mut(by) else { return Ok(()) };
         lease.pending = false;
         lease.acked = Some(lease.started);

@@ -9,7 +9,7 @@ use super::{
     geometry::majority,
     lease::{Lease, State},
     message::{Body, Group, Life, Version},
-    verdict::seats,
+    verdict::{is_seated, seats},
 };
 use crate::{
     id::{Boot, Incarnation, NodeId, Peer},
@@ -175,7 +175,9 @@ impl Ring {
         (peer, version, granted): (Life, Version, bool),
         out: &mut OutboxOf<Self>,
     ) -> Result<(), Rejected> {
-        let proposal = self.lease_mut(peer).and_then(|lease| lease.proposal.as_mut());
+        let config = self.config;
+        let lease = self.lease_mut(peer).filter(|lease| is_seated(&config, &lease.group, by));
+        let proposal = lease.and_then(|lease| lease.proposal.as_mut());
         let Some(proposal) = proposal.filter(|proposal| proposal.next.version == version) else {
             return Err(Self::unsolicited(by.peer));
         };
@@ -361,7 +363,10 @@ impl Ring {
         (peer, born, granted): (Life, u64, bool),
         out: &mut OutboxOf<Self>,
     ) -> Result<(), Rejected> {
-        let lease = self.lease_mut(peer).filter(|lease| lease.group.born == born);
+        let config = self.config;
+        let lease = self
+            .lease_mut(peer)
+            .filter(|lease| lease.group.born == born && is_seated(&config, &lease.group, by));
         let Some(closing) = lease.and_then(|lease| lease.closing.as_mut()) else {
             return Err(Self::unsolicited(by.peer));
         };

@@ -95,6 +95,11 @@ pub(super) fn seats(config: &Config, group: &Group, (one, other): (Life, Life)) 
     group.members.iter().filter(counts).map(Life::id).collect()
 }
 
+/// Whether this very life sits in a group: a later one has forgotten what it promised (M3).
+pub(super) fn is_seated(config: &Config, group: &Group, life: Life) -> bool {
+    group.seats(life) || config.is_external(life.id())
+}
+
 impl Ring {
     /// The lease on a member has run out: ask (Rule 2).
     pub(super) fn suspect(
@@ -198,6 +203,10 @@ impl Ring {
         let Some(at) = self.cases.iter().position(|case| case.accused == accused) else {
             return Err(Self::unsolicited(by.peer));
         };
+        let case = &self.cases[at];
+        if !case.groups.iter().chain(newer).any(|group| is_seated(&self.config, group, by)) {
+            return Err(Self::unsolicited(by.peer));
+        }
         let mut case = self.cases.remove(at);
         // A vote changes only when its holder has conceded.
         let before = case.votes.get(&by.id()).copied();

@@ -164,3 +164,27 @@ fn who_had_to_leave_comes_back_as_another_incarnation() {
         assert_eq!(node.members().count(), 16);
     }
 }
+
+/// Found by a simulated run: an arbitrator that had to leave came back empty-handed and voted once more, as itself.
+#[test]
+fn a_new_incarnation_has_no_seat() {
+    let mut net = Net::ring(hardened(2), &ids(6));
+    let mut out = Outbox::new();
+    let node = net.nodes.get_mut(&0).unwrap();
+    let lease = node.leases[0].clone();
+    node.leases[0].proposal = None;
+    node.leases[0].closing = None;
+    let group = lease.group.clone();
+    let voter = group.members.iter().find(|one| one.id() != id(0) && **one != lease.peer).unwrap();
+    let again = Life { inc: voter.inc.next(), ..*voter };
+    assert!(super::super::verdict::is_seated(&node.config, &group, *voter));
+    assert!(!super::super::verdict::is_seated(&node.config, &group, again));
+    node.suspect(net.now, lease.peer, Time::NEVER, &mut out);
+    let answer = Message {
+        inc: again.inc,
+        body: Body::Answer { accused: lease.peer, vote: Vote::Accept, newer: Vec::new() },
+    };
+    let input = Input::Message { from: again.peer, via: again.id(), message: &answer };
+    let refused = Err(Rejected::Unsolicited { from: again.peer });
+    assert_eq!(node.handle(net.now, input, &mut out), refused);
+}
