@@ -90,7 +90,7 @@ pub(super) fn all() -> Vec<Experiment> {
                 let one = |name, central| {
                     let work = Computation::over("ring load", RING, (nodes, dying, central), load);
                     let cell = Cell::computed(name, work, runs(size, 20, 2));
-                    let cell = cell.set("duration", format!("{}s", 10 + 10 * BATCHES));
+                    let cell = cell.set("duration", format!("{}s", 10 + 25 * BATCHES));
                     if central {
                         cell.set("network.nodes", nodes + 9)
                             .set("membership.arbiters", "central")
@@ -390,7 +390,7 @@ fn load(scenario: &Scenario, &(nodes, dying, central): &(u32, u32, bool), seed: 
             None => misfits += 1,
         }
     }
-    let when = |batch: usize| ms(8_000 + 10_000 * batch as u64);
+    let when = |batch: usize| ms(8_000 + SETTLED * batch as u64);
     let faults =
         batches.into_iter().enumerate().map(|(at, batch)| crash(when(at), batch)).collect();
     let study = run(scenario, faults, seed)?;
