@@ -36,7 +36,7 @@ fn hostile(seed: u64, flavour: Flavour, allowed: i32, waits: bool) -> Scenario {
     let below = Config::hardened()
         .with_neighbours(2)
         .and_then(|config| config.with_drift(allowed.unsigned_abs()))
-        .unwrap();
+        .expect("these constants satisfy the constraints");
     Scenario {
         name: "hostile".into(),
         duration: ms(32_000),
@@ -93,7 +93,7 @@ struct Tally {
 
 fn tally(runs: u64, flavour: Flavour, allowed: i32, waits: bool) -> Tally {
     let one = |seed| run(&hostile(seed, flavour, allowed, waits), seed);
-    let outcomes = each_seed(1, runs, || (), one).unwrap();
+    let outcomes = each_seed(1, runs, || (), one).expect("everybody hears everybody");
     let gaps = || outcomes.iter().filter_map(|outcome| outcome.value(Metric::SmallestGap));
     let first = |outcome: &bellwether_sim::run::Outcome| {
         let violation = outcome.violations.first()?;

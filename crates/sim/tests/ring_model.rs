@@ -16,7 +16,8 @@ fn at(millis: u64) -> Time {
 }
 
 fn config(config: Config, k: usize) -> Config {
-    let config = config.with_points(Points::Identity, 64).with_neighbours(k).unwrap();
+    let config =
+        config.with_points(Points::Identity, 64).with_neighbours(k).expect("within bounds");
     config.with_rejoin(false)
 }
 

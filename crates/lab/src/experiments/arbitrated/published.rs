@@ -63,7 +63,7 @@ pub(super) fn all() -> Vec<Experiment> {
                     for &dying in dying {
                         let work = Computation::over("ring deaths", RING, dying, deaths);
                         let cell =
-                            Cell::computed(format!("{name} f={dying}"), work, runs(size, 400, 4))
+                            Cell::computed(format!("{name} f={dying}"), work, runs(size, 200, 4))
                                 .set("network.nodes", 64)
                                 .set("duration", "50s");
                         let cell = if far > 0 {
@@ -89,7 +89,7 @@ pub(super) fn all() -> Vec<Experiment> {
                 let (nodes, dying) = load_size(size);
                 let one = |name, central| {
                     let work = Computation::over("ring load", RING, (nodes, dying, central), load);
-                    let cell = Cell::computed(name, work, runs(size, 20, 2));
+                    let cell = Cell::computed(name, work, runs(size, 4, 2));
                     let cell = cell.set("duration", format!("{}s", 10 + 25 * BATCHES));
                     if central {
                         cell.set("network.nodes", nodes + 9)
@@ -112,7 +112,7 @@ pub(super) fn all() -> Vec<Experiment> {
                 let mut cells = Vec::new();
                 for (n, k, j) in joins(size) {
                     let work = Computation::over("ring joins", RING, j, join_times);
-                    let cell = Cell::computed(join_name(n, k, j), work, runs(size, 10, 2))
+                    let cell = Cell::computed(join_name(n, k, j), work, runs(size, 5, 2))
                         .set("network.nodes", n)
                         .set("membership.neighbours", k)
                         .set("membership.points", "hash")

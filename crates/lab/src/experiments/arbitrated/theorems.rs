@@ -289,6 +289,7 @@ fn join_locks(scenario: &Scenario, joiners: &u32, seed: u64) -> Found {
     let locked = study.findings.locked.iter().all(|&(locked, near)| locked == near);
     Ok(vec![
         Value::count("mean", (!joined.is_empty()).then(|| sum / joined.len() as f64)),
-        whether("all locked", locked && joined.len() == *joiners as usize),
+        whether("all locked", locked && !joined.is_empty()),
+        Value::count("joined", joined.len() as f64),
     ])
 }

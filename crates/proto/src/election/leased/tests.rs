@@ -69,12 +69,10 @@ impl Net {
         self.judge(key);
         while let Some(effect) = out.pop() {
             match effect {
-                Effect::Send { to, message } => {
-                    if (self.filter)(key, to.get(), self.now) {
-                        self.sent += 1;
-                        let at = (self.now + ms(10), self.sent);
-                        self.queue.insert(at, (key, to.get(), message));
-                    }
+                Effect::Send { to, message } if (self.filter)(key, to.get(), self.now) => {
+                    self.sent += 1;
+                    let at = (self.now + ms(10), self.sent);
+                    self.queue.insert(at, (key, to.get(), message));
                 }
                 Effect::Emit(Event::Elected { epoch }) => self.elected.push((self.now, key, epoch)),
                 _ => {}
@@ -302,7 +300,7 @@ fn nobody_leads_fewer_than_it_must() {
     }
 }
 
-/// R11.7 by the numbers of the digest: the last session acknowledged began at 1985, the other suspects at 2000.
+/// R11.5 and R11.8 by the numbers of the digest.
 #[test]
 fn the_wait_outlasts_the_last_lease() {
     let zero = below().with_drift(0).unwrap();
@@ -311,7 +309,6 @@ fn the_wait_outlasts_the_last_lease() {
         assert_eq!(config.waiting(ms(2_000)).as_micros(), fast);
         assert_eq!(config.waiting(config.t_arb()).as_micros(), conservative);
     }
-    assert!(1_985 + 2_000 < 2_000 + 2_000);
 }
 
 fn epochs() -> impl Strategy<Value = Epoch> {

@@ -192,7 +192,7 @@ fn jointly_only_the_lower_end_proposes_and_who_asks_the_old_group_is_told_of_the
     let mut seat = Seat::default();
     assert!(seat.propose(ms(3_000), 0, (&base, &next), rules));
     assert_eq!(seat.ask(ms(3_050), 1, &base, rules), Vote::Accept);
-    assert_eq!(seat.newer(&base), [next.clone()]);
+    assert_eq!(seat.newer(&base), core::slice::from_ref(&next));
     assert!(seat.newer(&next).is_empty());
     // Installed stays known when the next one is taken back.
     assert!(!seat.propose(ms(3_100), 0, (&next, &versioned(2, 0)), rules), "the other has asked");
