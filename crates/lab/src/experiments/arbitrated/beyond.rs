@@ -17,7 +17,7 @@ use super::{
     whether,
 };
 use crate::{
-    claim::{Claim, short},
+    claim::{Claim, Verdict, short},
     computation::{Computation, Found, Value},
     experiment::{Cell, Experiment, Size},
     table::Table,
@@ -184,16 +184,27 @@ fn part_claims(table: &Table) -> Vec<Claim> {
         let kept =
             |cell: &str| at(table, cell, "majority whole").is_some_and(|one| one.value == 1.0);
         claims.push(Claim::holds(
-            "Eight far arbitrators bear an arc of 12, sixteen one of 20",
-            "prototype, two seeds a cell: far(8) 12 but not 20, far(16) also 20",
+            "Eight far arbitrators bear an arc of 12 and not one of 20",
+            "prototype, two seeds a cell: 12 but not 20",
             format!(
-                "far(8): 12 in {}, 20 in {}; far(16): 20 in {}",
+                "12 in {}, 20 in {} of the runs",
                 whole("far(8) arc=12"),
-                whole("far(8) arc=20"),
-                whole("far(16) arc=20")
+                whole("far(8) arc=20")
             ),
-            kept("far(8) arc=12") && kept("far(16) arc=20"),
+            kept("far(8) arc=12") && !kept("far(8) arc=20"),
         ));
+        claims.push(
+            Claim::holds(
+                "Sixteen bear one of 20",
+                "prototype, two seeds: yes",
+                format!("in {} of the runs", whole("far(16) arc=20")),
+                kept("far(16) arc=20"),
+            )
+            .on_record(
+                Verdict::NotReproduced,
+                "for some pair too many of those drawn sit on the other side, and one forced departure begins a row; the prototype had two seeds and groups that changed at once",
+            ),
+        );
     } else {
         claims.push(always(
             table,

@@ -252,3 +252,63 @@ fn senseless_settings_are_refused() {
     assert!(config.with_times(ms(0), ms(1)).is_err() && config.with_times(ms(1), ms(0)).is_err());
     assert!(config.with_arbiters(Arbiters::Central, id(0), 0).is_err());
 }
+
+#[test]
+fn votes_split_as_often_as_counted() {
+    // Neutral seats hear of the two in either order; each of the two has its own seat besides.
+    let config = published(3);
+    for (g, both_leave) in [(4, 2), (6, 6), (8, 20), (10, 70), (3, 0), (5, 0), (7, 0), (9, 0)] {
+        let (neutral, needed) = (g - 2, majority(g as usize));
+        let members: Vec<Life> = (0..g).map(life).collect();
+        let group = Group { members, ..Group::default() };
+        let mut split = 0;
+        for orders in 0_u32..1 << neutral {
+            let mut accepts = [1, 1];
+            for seat in 0..neutral {
+                let mut arbiter = Seat::default();
+                let first = (orders >> seat & 1) as usize;
+                for end in [first, 1 - first] {
+                    let rules = rules(&config, life(2 + seat));
+                    let vote = arbiter.ask(ms(9_000), end, &group, rules);
+                    accepts[end] += usize::from(vote == Vote::Accept);
+                }
+            }
+            assert!(accepts.iter().any(|&count| count < needed), "both win: {accepts:?} of {g}");
+            split += u32::from(accepts.iter().all(|&count| count < needed));
+        }
+        assert_eq!(split, both_leave, "g {g}");
+    }
+}
+
+#[test]
+fn a_cut_divides_groups_as_counted() {
+    // P at depth a left of the cut, Q at depth b right of it: k + a seats to k + b.
+    for (a, b, left, right) in [(1, 1, 4, 4), (2, 2, 5, 5), (2, 1, 5, 4), (3, 1, 6, 4)] {
+        let group = group(40, 20 - a, 19 + b, 3);
+        let reached = group.iter().filter(|life| life.id().get() < 20).count();
+        assert_eq!((reached, group.len() - reached), (left, right), "({a}, {b})");
+    }
+}
+
+#[test]
+fn the_load_of_one_upgrade_is_the_digests() {
+    for (k, pairs, double, proposals, messages) in
+        [(3, 21, 9, 30, 270), (2, 9, 3, 12, 78), (4, 38, 18, 56, 644), (5, 60, 30, 90, 1_260)]
+    {
+        let (n, dead) = (60_usize, 30_usize);
+        let near = |at: usize| around(n, at, k).contains(&dead);
+        let (mut found, mut two, mut all, mut sent) = (0, 0, 0, 0);
+        for p in (0..n).filter(|&p| p != dead) {
+            for q in around(n, p, k).into_iter().filter(|&q| q > p && q != dead) {
+                let proposers = usize::from(near(p)) + usize::from(near(q));
+                if proposers > 0 {
+                    found += 1;
+                    two += usize::from(proposers == 2);
+                    all += proposers;
+                    sent += proposers * group(n, p, q, k).len();
+                }
+            }
+        }
+        assert_eq!((found, two, all, sent), (pairs, double, proposals, messages), "k {k}");
+    }
+}
