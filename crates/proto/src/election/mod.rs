@@ -1,4 +1,5 @@
 //! Elections: who leads.
 
 pub mod announce;
+pub mod bandit;
 pub mod churn_tolerant;
