@@ -40,6 +40,7 @@ use crate::{
         SharedTrace, Trials,
     },
     schedule::{self, Favourite, Survey, Word},
+    serving,
     trace::TraceHash,
     watch::Watch,
 };
@@ -119,6 +120,7 @@ pub fn run_logged(scenario: &Scenario, seed: u64, log: Log<'_>) -> Result<Outcom
             let electing = Electing::new(scenario.capacity(), *election).with_roles(roles.clone());
             run_stack(scenario, seed, log, electing, members)
         }
+        Protocol::Bandit(settings) => serving::run(scenario, settings, seed, log),
         Protocol::OnLists { lists, election } => {
             run_on_lists(scenario, seed, log, lists, *election)
         }
@@ -171,7 +173,7 @@ fn run_election<M: Election<Message: Announcement>>(
 }
 
 /// What every election is measured by.
-fn agreed(watch: &Watch, end: Time) -> [(Metric, Option<f64>); 10] {
+pub(crate) fn agreed(watch: &Watch, end: Time) -> [(Metric, Option<f64>); 10] {
     let agreement = watch.agreement();
     let (ended, ended_time) = agreement.ended();
     let whole = end.as_secs_f64();
@@ -612,7 +614,7 @@ fn world(scenario: &Scenario, seed: Seed) -> Result<(Network, u32), Disconnected
 }
 
 /// Builds the world of a scenario and lets it run to its end.
-fn simulate<M: Machine, O: Observer<M> + Favourite>(
+pub(crate) fn simulate<M: Machine, O: Observer<M> + Favourite>(
     scenario: &Scenario,
     seed: u64,
     build: Builder<M>,
@@ -626,7 +628,7 @@ fn simulate<M: Machine, O: Observer<M> + Favourite>(
 }
 
 /// What a run came to by its metrics: its `own` and what every protocol is measured by.
-fn outcome<M: Machine, O: Observer<M>>(
+pub(crate) fn outcome<M: Machine, O: Observer<M>>(
     sim: &Sim<M, O>,
     seed: u64,
     own: impl IntoIterator<Item = (Metric, Option<f64>)>,

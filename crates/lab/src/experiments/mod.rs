@@ -1,6 +1,7 @@
 //! Every experiment there is.
 
 mod announce;
+mod bandit;
 mod elections;
 mod estimate;
 mod medley;
@@ -13,7 +14,7 @@ use crate::{
 
 /// All experiments, in the order of reports.
 pub fn all() -> Vec<Experiment> {
-    let groups = [announce::all(), medley::all(), elections::all(), estimate::all()];
+    let groups = [announce::all(), medley::all(), elections::all(), estimate::all(), bandit::all()];
     groups.into_iter().flatten().collect()
 }
 

@@ -11,6 +11,7 @@ mod incarnation_monotone;
 mod live_not_dead_for_long;
 mod no_resurrection;
 mod one_leader_per_epoch;
+mod one_leader_per_term;
 mod settles;
 mod spells;
 mod time_bounded_detection;
@@ -23,8 +24,8 @@ pub use self::{
     answers_are_honest::AnswersAreHonest, completeness::Completeness,
     epoch_never_goes_back::EpochNeverGoesBack, incarnation_monotone::IncarnationMonotone,
     live_not_dead_for_long::LiveNotDeadForLong, no_resurrection::NoResurrection,
-    one_leader_per_epoch::OneLeaderPerEpoch, settles::Settles,
-    time_bounded_detection::TimeBoundedDetection,
+    one_leader_per_epoch::OneLeaderPerEpoch, one_leader_per_term::OneLeaderPerTerm,
+    settles::Settles, time_bounded_detection::TimeBoundedDetection,
 };
 
 /// A node gave an answer other than its last.

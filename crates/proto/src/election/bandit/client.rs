@@ -63,6 +63,11 @@ impl Config {
         Ok(Self { profile, requests, timeout, round })
     }
 
+    /// The same client of nodes of another profile.
+    pub const fn of_profile(self, profile: Profile) -> Self {
+        Self { profile, ..self }
+    }
+
     /// How many requests.
     pub const fn requests(&self) -> u64 {
         self.requests

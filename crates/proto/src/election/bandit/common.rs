@@ -109,6 +109,20 @@ impl Common {
         self.chooser.list(length, failed, &mut self.rng)
     }
 
+    /// The same, with some of them behind all others.
+    pub(super) fn candidates_with_last(
+        &mut self,
+        length: usize,
+        failed: Option<usize>,
+        last: impl Fn(usize) -> bool,
+    ) -> Vec<usize> {
+        let length = self.config.candidates.map_or(length, usize::from);
+        let mut list = self.chooser.list(self.members.len(), failed, &mut self.rng);
+        list.sort_by_key(|&node| last(node));
+        list.truncate(length);
+        list
+    }
+
     /// `UP`: it did not answer. Hardened it counts once an interval (`H10`).
     pub(super) fn missed(&mut self, node: usize) {
         match self.config.hardened() {

@@ -40,6 +40,9 @@
 //! Departure: a leader that has not heard a majority for [a lease](Config::lease) stops leading (H8 lets it lead on
 //! until it hears of a higher term), so that the smaller side of a split names nobody.
 //!
+//! Departure: whom a node has given up on stands last on its list; H4 takes them out of the tally. What one node alone
+//! has seen must not decide how it counts: two that have given up on each other would vote for themselves for ever.
+//!
 //! Departure: lists of a higher term that come while the leader still lives are kept until it does not, not dropped
 //! (H3): leases of different nodes run out by a message's delay apart, and tallies would differ by as much.
 //!
@@ -316,21 +319,21 @@ impl Bandit {
         }
     }
 
-    /// Feeds what decides what an election does next, times counted from `now`, to a hasher: what a model checker tells
-    /// states by. Estimates and the generator are left out; penalties are in. As published times are absolute, since
-    /// clocks are compared.
+    /// Feeds what decides what an election does next to a hasher: what a model checker tells states by. Of times, it is
+    /// the order of timers and what has run out by `now`; as published also clocks, which are compared there. Estimates
+    /// and the generator are left out; penalties are in.
     pub fn fingerprint<H: core::hash::Hasher>(&self, now: Time, state: &mut H) {
         use core::hash::Hash;
         let arms = self.common.chooser.estimates.arms();
         arms.iter().for_each(|arm| (arm.penalty > 0.0).hash(state));
-        for &timer in Timer::ALL {
-            let left = |at: Time| at.since(now).as_micros();
-            self.common.timers.deadline(timer).map(left).hash(state);
-        }
+        let armed = |&timer: &Timer| Some((self.common.timers.deadline(timer)?, timer.index()));
+        let mut order: Vec<(Time, usize)> = Timer::ALL.iter().filter_map(armed).collect();
+        order.sort_unstable();
+        order.iter().for_each(|(_, timer)| timer.hash(state));
         (self.role == Role::Running).hash(state);
         match &self.contest {
             Contest::Rounds(rounds) => rounds.fingerprint(state),
-            Contest::Terms(terms) => terms.fingerprint(now, state),
+            Contest::Terms(terms) => terms.fingerprint(&self.common, now, state),
         }
     }
 

@@ -31,9 +31,9 @@ pub(super) struct Terms {
     early: BTreeMap<usize, (u64, Vec<usize>)>,
     /// Votes for us, by term.
     votes: BTreeMap<u64, BTreeSet<usize>>,
-    /// Winners that did not confirm, until somebody does.
+    /// Winners that did not confirm, until somebody does: last on our lists.
     tabu: BTreeSet<usize>,
-    /// The leader we have given up on: it is not elected in its own place.
+    /// The leader we have given up on: last on our lists too.
     suspected: Option<usize>,
     backoff: u64,
     /// While leading: when each was last heard.
@@ -74,9 +74,11 @@ impl Terms {
             // Being back we have been away; for how long no clock of ours can tell (`H9`).
             common.chooser.estimates.sample(seat, 1.0);
         }
+        // Who only listens has never voted.
+        let forgot = lost && common.seat.is_some();
         let lives = common.me.boot.get().saturating_sub(1).min(MOST_LIVES);
         Self {
-            term: if lost { lives << LIFE_BITS } else { durable.term },
+            term: if forgot { lives << LIFE_BITS } else { durable.term },
             voted_for: durable.voted_for,
             leader: None,
             since: Time::ZERO,
@@ -372,7 +374,9 @@ impl Terms {
             self.give_up_leader(now);
         }
         common.dismiss();
-        let own = common.candidates(common.quorum(), self.suspected);
+        let (tabu, suspected) = (&self.tabu, self.suspected);
+        let last = |node: usize| tabu.contains(&node) || Some(node) == suspected;
+        let own = common.candidates_with_last(common.quorum(), suspected, last);
         let list = common.names(&own);
         let mut lists = BTreeMap::from([(seat, own)]);
         for (from, (of, list)) in core::mem::take(&mut self.early) {
@@ -462,15 +466,10 @@ impl Terms {
         let stage = core::mem::replace(&mut self.stage, Stage::Calm);
         let Stage::Collecting { term, mut lists } = stage else { return };
         common.timers.clear(Timer::Collect);
-        let fit = |node: usize| {
-            lists.contains_key(&node) && !self.tabu.contains(&node) && Some(node) != self.suspected
-        };
-        let nodes = common.members.len();
-        let anybody = !(0..nodes).any(fit);
-        let may = |node: usize| fit(node) || (anybody && lists.contains_key(&node));
+        let may = |node: usize| lists.contains_key(&node);
         let ballots = lists.values().map(Vec::as_slice);
-        let winner = common.config.tally.winner(nodes, ballots, may);
-        let winner = winner.or_else(|| (0..nodes).find(|&node| may(node))).unwrap_or(seat);
+        let winner = common.config.tally.winner(common.members.len(), ballots, may);
+        let winner = winner.or_else(|| lists.keys().next().copied()).unwrap_or(seat);
         let own = lists.remove(&seat).unwrap_or_default();
         debug_assert!(term > self.term, "one vote in a term");
         self.term = term;
@@ -692,21 +691,29 @@ impl Terms {
         });
     }
 
-    /// What decides what it does next, times counted from `now`.
-    pub(super) fn fingerprint<H: core::hash::Hasher>(&self, now: Time, state: &mut H) {
+    /// What decides what it does next; of times, only what has run out by `now`.
+    pub(super) fn fingerprint<H: core::hash::Hasher>(
+        &self,
+        common: &Common,
+        now: Time,
+        state: &mut H,
+    ) {
         use core::hash::Hash;
-        let ago = |at: Time| now.since(at).as_micros();
-        (self.term, self.voted_for, self.backoff, self.suspected).hash(state);
-        self.leader.map(|led| (led.peer, led.term, ago(led.heard))).hash(state);
+        (self.term, self.voted_for, self.suspected).hash(state);
+        self.leader.map(|led| (led.peer, led.term)).hash(state);
+        if let Some(led) = self.leader {
+            let lives = match led.peer == common.me {
+                true => self.supported_until(common) > now,
+                false => now.since(led.heard) < common.config.lease(),
+            };
+            lives.hash(state);
+        }
         match &self.stage {
             Stage::Calm => 0_u8.hash(state),
             Stage::Collecting { term, lists } => (1_u8, term, lists).hash(state),
             Stage::Voted { term, winner, own } => (2_u8, term, winner, own).hash(state),
         }
         (&self.early, &self.votes, &self.tabu).hash(state);
-        if self.leader.is_some() {
-            self.answered.iter().for_each(|&at| ago(at).hash(state));
-        }
     }
 }
 

@@ -110,7 +110,7 @@ fn whoever_led_and_fell_silent_is_not_elected_in_its_own_place() {
         matches!(&sent[..], [(None, Message::ShareCandidate { term: 5, list })] if list[..] == list_of(&[0, 2])),
         "{sent:?}"
     );
-    // Even if it was only slow and takes part.
+    // If it was only slow and takes part, it has its own point of view, and the lower number breaks the tie.
     nodes.hear(0, late, 1, &share(5, &[1, 0]));
     let sent = nodes.hear(0, late, 2, &share(5, &[1, 0]));
     assert_eq!(votes(&sent), [], "itself, not 1");
@@ -207,7 +207,11 @@ fn a_winner_that_does_not_confirm_is_not_tried_again_at_once() {
     );
     nodes.hear(0, stand, 1, &share(2, &[1, 0]));
     nodes.hear(0, stand, 2, &share(2, &[1, 0]));
-    assert_eq!(nodes.nodes[0].ballot(), Some((2, Some(id(0)))), "though 1 has most points");
+    assert_eq!(
+        nodes.nodes[0].ballot(),
+        Some((2, Some(id(0)))),
+        "as many points as 1, and the lower number"
+    );
 }
 
 #[test]
@@ -311,4 +315,29 @@ fn requests_are_served_once_led_and_silence_about_one_is_suspicious() {
     assert!(!nodes.nodes[1].leadership().settled);
     let sent = nodes.timeout(1, ms(1_113));
     assert!(matches!(sent[..], [(None, Message::ShareCandidate { term: 4, .. })]), "{sent:?}");
+}
+
+/// Two that have given up on each other still count alike: lists decide, and nothing that only one of them knows.
+#[test]
+fn those_who_distrust_each_other_agree_on_a_winner() {
+    let mut nodes = Nodes::new(2, greedy(Profile::Hardened));
+    let now = ms(2_000);
+    for (node, other) in [(0, 1), (1, 0)] {
+        nodes.hear(node, ms(1), other, &Message::Heartbeat { term: node as u64 + 1 });
+    }
+    let lists: Vec<Sent> =
+        (0..2).map(|node| nodes.timeout(node, now + Duration::from_millis(1))).collect();
+    assert!(
+        matches!(&lists[0][..], [(None, Message::ShareCandidate { list, .. })] if list[..] == list_of(&[0, 1]))
+    );
+    assert!(
+        matches!(&lists[1][..], [(None, Message::ShareCandidate { list, .. })] if list[..] == list_of(&[1, 0]))
+    );
+    let now = now + Duration::from_millis(20);
+    // Node 0 joins the higher term and both have both lists.
+    let joined = nodes.hear(0, now, 1, &lists[1][0].1);
+    let answer = joined.iter().find(|(to, _)| to.is_none()).unwrap();
+    let sent = nodes.hear(1, now, 0, &answer.1);
+    assert_eq!(votes(&sent), [(0, 3)]);
+    assert_eq!(nodes.nodes[0].ballot(), Some((3, Some(id(0)))));
 }
