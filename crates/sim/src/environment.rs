@@ -173,7 +173,7 @@ pub struct Weather {
 }
 
 impl Weather {
-    /// Everybody is up at time zero.
+    /// Everybody is up until time zero, when the first fail.
     pub fn new(environment: &Environment, nodes: u32, seed: Seed) -> Self {
         let nodes = nodes as usize;
         let mut machines = seed.named("machines").rng();
@@ -184,7 +184,7 @@ impl Weather {
         };
         let draw = |_| environment.machines.draw(nodes, &mut machines);
         let assignments: Vec<Vec<f64>> = (0..draws).map(draw).collect();
-        let mut weather = Self {
+        Self {
             environment: environment.clone(),
             most: nodes.saturating_sub(1) / 2,
             rng: seed.named("weather").rng(),
@@ -193,18 +193,13 @@ impl Weather {
             assignments,
             down: vec![None; nodes],
             fails: vec![Time::NEVER; nodes],
-            next_block: Time::NEVER,
+            // Nobody is down, which is less than the floor.
+            next_block: Time::ZERO,
             next_move: match environment.migration {
                 Some(migration) => Time::ZERO + migration.every,
                 None => Time::NEVER,
             },
-        };
-        match environment.process {
-            Process::Block { period } => weather.next_block = Time::ZERO + period,
-            // Nobody is down, which is less than the floor.
-            Process::Renewal { .. } => weather.next_block = Time::ZERO,
         }
-        weather
     }
 
     /// How often the machine of each node fails now.
@@ -277,11 +272,14 @@ impl Weather {
             self.down = before;
             return Vec::new();
         }
-        let up = repaired.into_iter().map(|node| Change::Up(node as u32));
-        let mut changes: Vec<Change> = up.collect();
+        // Whoever fails again at once hears nothing of having been repaired.
+        let up = repaired.into_iter().filter(|node| !selected.contains(node));
+        let mut changes: Vec<Change> = up.map(|node| Change::Up(node as u32)).collect();
         for node in selected {
             self.down[node] = Some(now + self.environment.repair.draw(&mut self.rng));
-            changes.push(Change::Down(node as u32));
+            if before[node].is_none() {
+                changes.push(Change::Down(node as u32));
+            }
         }
         changes
     }

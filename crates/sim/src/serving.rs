@@ -394,12 +394,10 @@ fn apply<O: Observer<Party>>(sim: &mut Sim<Party, O>, changes: &[Change], harden
             (Change::Down(node), false) => sim.feed(node, Feed::Halted),
             (Change::Up(node), false) => sim.feed(node, Feed::Restored),
             (Change::Down(node), true) => sim.crash(node),
-            (Change::Up(node), true) => {
-                // Whoever fails again at once was never up.
-                if !changes.contains(&Change::Down(node)) && sim.status(node) == Status::Down {
-                    sim.start(node, State::Kept);
-                }
+            (Change::Up(node), true) if sim.status(node) == Status::Down => {
+                sim.start(node, State::Kept);
             }
+            (Change::Up(_), true) => {}
         }
     }
 }

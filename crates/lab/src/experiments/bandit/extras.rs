@@ -210,10 +210,10 @@ fn part_claims(table: &Table) -> Vec<Claim> {
             f64::INFINITY,
         ),
         Claim::holds(
-            "Exploring by electing at random buys nothing: epsilon = 0 takes no more rounds",
+            "Exploring by electing at random buys nothing: with epsilon = 0 there are not significantly more rounds",
             "0.93",
-            format!("{} after {}", shown(of("eps = 0")), shown(of("eps"))),
-            between(table, relative("eps = 0"), 0.0, 1.0),
+            format!("{} against {}", shown(of("eps = 0")), shown(of("eps"))),
+            relative("eps = 0").is_some_and(|of| of.value - of.half_width <= 1.0),
         ),
     ]
 }
