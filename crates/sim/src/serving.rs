@@ -361,18 +361,19 @@ pub fn serve(
     serving.served.end = end;
     serving.served.beliefs = beliefs;
     serving.served.failures = weather.map_or_else(Vec::new, |weather| weather.failures().to_vec());
-    let sometimes = |invariant: &Box<dyn Invariant>| {
-        let (situation, arose) = invariant.sometimes();
-        (invariant.name(), situation, arose)
-    };
     let serving = &sim.observer().0;
+    let mut sometimes = Vec::new();
+    for invariant in &serving.invariants {
+        let (situation, arose) = invariant.sometimes();
+        sometimes.push((invariant.name(), situation, arose));
+    }
     let own = values(serving, settings);
     Ok(Account {
         served: serving.served.clone(),
         trace: sim.trace_hash(),
         values: counted(&sim, own),
         violations: serving.violations.clone(),
-        sometimes: serving.invariants.iter().map(sometimes).collect(),
+        sometimes,
     })
 }
 

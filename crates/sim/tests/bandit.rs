@@ -135,6 +135,22 @@ fn hardened_swarms_are_safe_and_end() {
     assert_eq!(verdict.failures, []);
 }
 
+/// Every case of the suite, some six hundred seeds each. `bellwether conform --mode bandit --seeds 600` is the same.
+#[test]
+#[ignore = "takes a minute"]
+fn ten_thousand_fault_seeds_and_no_term_with_two_leaders() {
+    let subjects = subjects();
+    let subject = subjects.iter().find(|subject| subject.name == "bandit").unwrap();
+    let mut tried = 0;
+    for case in Case::ALL {
+        let verdict = sweep(subject, case, 50_000, 600, || ());
+        assert_eq!(verdict.failures, [], "{case}");
+        tried += verdict.seeds;
+    }
+    assert!(tried >= 10_000, "{tried}");
+    println!("{tried} seeds");
+}
+
 /// P-5: delays are bounded, a majority stays up, leases have run out: one term suffices.
 #[test]
 fn p_5_one_term_elects_when_nobody_fails_meanwhile() {

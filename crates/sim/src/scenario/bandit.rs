@@ -169,12 +169,13 @@ fn client_of(field: Field<'_>, profile: Profile) -> Result<client::Config> {
 
 fn environment(field: Field<'_>, nodes: u32) -> Result<Environment> {
     let mut table = field.section()?;
-    let process: [(_, Reader<'_, (), fn(Duration) -> Process>); 2] = [
-        ("block", |_, ()| Ok(|period| Process::Block { period })),
-        ("renewal", |_, ()| Ok(|period| Process::Renewal { period })),
-    ];
-    let process = table.kind(&mut (), &process)?;
-    let process = process(table.or("period", Duration::from_secs(30), Field::span)?);
+    let period = |table: &mut Section<'_>| table.or("period", Duration::from_secs(30), Field::span);
+    let processes: [(_, Reader<'_, (), bool>); 2] =
+        [("block", |_, ()| Ok(true)), ("renewal", |_, ()| Ok(false))];
+    let process = match table.kind(&mut (), &processes)? {
+        true => Process::Block { period: period(&mut table)? },
+        false => Process::Renewal { period: period(&mut table)? },
+    };
     let machines = table.require("machines", "\"table-1\"")?;
     let machines = machines_of(&machines, nodes)?;
     let usual = match process {

@@ -151,11 +151,11 @@ impl Terms {
         };
         match message {
             Message::Reply { .. } => return Err(Rejected::Unsolicited { from }),
-            Message::ConfirmElection { voters, .. } => {
-                // Nobody leads by fewer votes than a majority, whoever says so.
-                if common.places(voters).len() < common.quorum() {
-                    return Err(Rejected::Unsolicited { from });
-                }
+            // Nobody leads by fewer votes than a majority, whoever says so.
+            Message::ConfirmElection { voters, .. }
+                if common.places(voters).len() < common.quorum() =>
+            {
+                return Err(Rejected::Unsolicited { from });
             }
             _ => {}
         }

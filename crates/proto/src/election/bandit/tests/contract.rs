@@ -195,21 +195,19 @@ impl Served {
             while let Some(effect) = out.pop() {
                 let effect: EffectOf<Client> = effect;
                 match effect {
-                    Effect::Send { to, message: Message::ClientRequest { attempt: 0, .. } } => {
-                        if up(number) {
-                            let term = self.now.as_micros() + 1;
-                            replies.push((to, Message::Reply { number, term }));
-                        }
+                    Effect::Send { to, message: Message::ClientRequest { attempt: 0, .. } }
+                        if up(number) =>
+                    {
+                        let term = self.now.as_micros() + 1;
+                        replies.push((to, Message::Reply { number, term }));
                     }
-                    Effect::Send { to, message: Message::ClientRequest { .. } } => {
-                        if to == id(4) && elects(self.rounds.len()) {
-                            leader = (leader + 1) % 2;
-                            let term = self.now.as_micros() + 3_000_000;
-                            replies.push((
-                                id(leader),
-                                Message::ConfirmElection { term, voters: vec![] },
-                            ));
-                        }
+                    Effect::Send { to, message: Message::ClientRequest { attempt: 1.., .. } }
+                        if to == id(4) && elects(self.rounds.len()) =>
+                    {
+                        leader = (leader + 1) % 2;
+                        let term = self.now.as_micros() + 3_000_000;
+                        let confirm = Message::ConfirmElection { term, voters: vec![] };
+                        replies.push((id(leader), confirm));
                     }
                     Effect::Emit(client::Event::Round { leader, .. }) => {
                         self.rounds.push(leader.is_some());

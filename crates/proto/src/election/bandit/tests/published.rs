@@ -263,3 +263,18 @@ fn lists_that_win_for_the_living_alone_elect_nobody_dead() {
     // Everybody names the dead; node 2 is the lowest of those that spoke.
     assert!(confirms(&nodes.timeout(2, ms(3_002))));
 }
+
+/// The leader told everybody of a request, its answer was lost, and it crashed: the client may repeat that request for
+/// ever, nobody suspects the leader for it (Q4).
+#[test]
+fn a_request_that_was_heard_of_never_makes_its_leader_suspect() {
+    let mut nodes = Nodes::new(5, greedy(Profile::Published));
+    let of = Request { client: id(CLIENT), number: 1 };
+    nodes.hear(1, ms(1), 0, &Message::RequestBroadcast { request: of, term: 1_000 });
+    for attempt in 1..9 {
+        nodes.hear(1, ms(u64::from(attempt) * 8_000), CLIENT, &request(1, attempt));
+        assert_eq!(nodes.nodes[1].deadline(), None);
+    }
+    nodes.hear(1, ms(90_000), CLIENT, &request(2, 1));
+    assert_eq!(nodes.nodes[1].deadline().unwrap().1, Timer::Suspect, "another one does");
+}

@@ -28,7 +28,8 @@ fn after(mean: f64, weight: u64, costs: &[f64]) -> Vec<(f64, u64)> {
 
 #[test]
 fn tv_1_to_4_the_estimate_is_a_running_mean() {
-    let rows: [(f64, u64, &[f64], &[(f64, u64)]); 4] = [
+    type Row<'a> = (f64, u64, &'a [f64], &'a [(f64, u64)]);
+    let rows: [Row<'_>; 4] = [
         (0.2, 1, &[UP, DOWN, DOWN], &[(0.6, 2), (0.4, 3), (0.3, 4)]),
         (0.2, 0, &[UP, DOWN], &[(1.0, 1), (0.5, 2)]),
         (0.01, 1999, &[UP], &[(0.010495, 2000)]),
