@@ -208,6 +208,12 @@ impl Common {
         if let Some(ping) = self.ping.take().filter(|ping| !ping.answered) {
             self.missed(ping.target);
         }
+        self.rest(now);
+    }
+
+    /// Neither pings nor waits for an answer for a while.
+    pub(super) fn rest(&mut self, now: Time) {
+        self.ping = None;
         if let Some(Pings { pause, .. }) = self.config.pings {
             self.timers.set(Timer::PingNext, now + pause);
         }

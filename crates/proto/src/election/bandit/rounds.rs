@@ -73,13 +73,16 @@ impl Rounds {
             return;
         }
         self.halted = halted;
+        // The program's failed nodes keep their rounds and their clocks; they only say nothing.
         let reference = common.config.profile == Profile::Reference;
-        if halted {
-            self.round = None;
-            self.lists.clear();
-            common.lose_volatile();
-        } else {
-            common.arm(now);
+        match halted {
+            _ if reference => {}
+            true => {
+                self.round = None;
+                self.lists.clear();
+                common.lose_volatile();
+            }
+            false => common.arm(now),
         }
         let gap = now.since(self.last_message) > common.config.gap;
         let counts = if reference { halted } else { !halted && gap };
@@ -180,7 +183,9 @@ impl Rounds {
             }
             Timer::Collect => self.tally(common, now, out),
             Timer::Confirm => self.restart(common, now, out),
+            Timer::PingNext if self.halted => common.rest(now),
             Timer::PingNext => common.explore(now, out),
+            Timer::PingReply if self.halted => common.rest(now),
             Timer::PingReply => common.on_ping_over(now),
             Timer::Sample => common.take_samples(now),
             // Hardened only.
@@ -356,6 +361,9 @@ impl Rounds {
     fn await_winner(&mut self, common: &mut Common, now: Time, out: &mut OutboxOf<Bandit>) {
         let winner = self.round.as_ref().and_then(|round| round.winner);
         if let Some(winner) = winner.filter(|&winner| Some(winner) == common.seat) {
+            if self.halted {
+                return;
+            }
             // By our own clock, be it behind the one that elected the last.
             let term = now.as_micros();
             (self.leader, self.stamp, self.since) = (winner, term, now);
