@@ -293,8 +293,8 @@ fn policy_claims(table: &Table) -> Vec<Claim> {
         );
         let reason = "as many, within the interval: penalties and pings do what forgetting would";
         claims.push(match name {
-            "discounted" => claim,
-            _ => missed_at_full_size(table, claim, reason),
+            "sliding" => missed_at_full_size(table, claim, reason),
+            _ => claim,
         });
         claims.push(bounded(
             table,
