@@ -28,9 +28,9 @@ machines = [0.95, 0.15, 0.15, 0.95, 0.7]
 
 fn account(sets: &[&str], seed: u64) -> Account {
     let sets: Vec<String> = sets.iter().map(|&set| set.to_owned()).collect();
-    let scenario = Scenario::parse("report", PAPER, &sets).unwrap();
+    let scenario = Scenario::parse("report", PAPER, &sets).expect("a right scenario");
     let Protocol::Bandit(settings) = &scenario.protocol else { panic!() };
-    serve(&scenario, settings, seed, Log::none()).unwrap()
+    serve(&scenario, settings, seed, Log::none()).expect("a mesh is connected")
 }
 
 /// `C6`: what a run takes follows from its rounds, to the second.

@@ -362,7 +362,7 @@ fn hardened() -> Config {
     Config::new(Profile::Hardened, Policy::EpsilonGreedy { epsilon: 0.0, decay: 1.0 })
         .with_pings(None)
         .and_then(|config| config.with_sample(Duration::from_secs(1 << 40)))
-        .unwrap()
+        .expect("these constants satisfy the constraints")
 }
 
 fn check(mutant: Mutant, bounds: Bounds) -> Found {
