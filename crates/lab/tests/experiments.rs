@@ -108,6 +108,22 @@ fn every_cell_of_every_experiment_can_be_run_and_is_one_of_its_own() {
         "ahsan-x-split",
         "ahsan-x-upgrade",
         "ahsan-x-leader",
+        "ble-tab-1",
+        "ble-fig-2",
+        "ble-fig-3",
+        "ble-fig-4",
+        "ble-fig-5",
+        "ble-fig-6",
+        "ble-fig-7",
+        "ble-fig-8",
+        "ble-lemma-7.1",
+        "ble-live-7.2",
+        "ble-x-parts",
+        "ble-x-c",
+        "ble-x-live",
+        "ble-x-envtext",
+        "ble-x-policies",
+        "ble-hardened",
     ] {
         assert!(ids.contains(id), "{id} is missing");
     }

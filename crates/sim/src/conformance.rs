@@ -16,6 +16,7 @@ use bellwether_proto::{
     Duration, Rng, Seed, Time,
     election::{
         announce::{Bye, Config, ConfigError, Criterion, Entry, Rules, Suppression, Tenure},
+        bandit::{self, Policy, Profile},
         churn_tolerant::{self, Variant},
         leased::{self, Flavour},
     },
@@ -33,8 +34,8 @@ use crate::{
     log::Log,
     run::{run, run_logged},
     scenario::{
-        AnnounceSettings, Delay, DelayLaw, Fault, FaultKind, Loss, Network, Per, Placement,
-        Protocol, Roles, Routing, Scenario, State, Until, Who,
+        AnnounceSettings, BanditSettings, Delay, DelayLaw, Fault, FaultKind, Loss, Network, Per,
+        Placement, Protocol, Roles, Routing, Scenario, State, Until, Who,
     },
     trace::TraceHash,
 };
@@ -53,6 +54,8 @@ pub struct Subject {
     pub cost: u64,
     /// Whether its answers carry epochs; without, what is said of epochs says nothing.
     pub fenced: bool,
+    /// Whether its promise rests on what nodes have persisted: where a case would have them lose it, they keep it.
+    pub durable: bool,
     /// `None` if it keeps its promise; otherwise why it is known not to.
     pub known_to_break: Option<&'static str>,
 }
@@ -209,6 +212,8 @@ pub fn subjects() -> Vec<Subject> {
         arbitrated("leased", Some(Flavour::Quorum)),
         arbitrated("leased-conservative", Some(Flavour::Conservative)),
         arbitrated("leased-fast", Some(Flavour::Fast)),
+        learned("bandit", Policy::EPSILON_GREEDY),
+        learned("bandit-thompson", Policy::Thompson { discount: 0.95 }),
     ]
 }
 
@@ -231,6 +236,22 @@ fn arbitrated(name: &'static str, flavour: Option<Flavour>) -> Subject {
         settles_within: Some(PERIOD * 40),
         cost: 20,
         fenced: flavour.is_some(),
+        durable: false,
+        known_to_break: None,
+    }
+}
+
+/// At most one leader to a term, and one wherever a majority can talk.
+fn learned(name: &'static str, policy: Policy) -> Subject {
+    let config = bandit::Config::new(Profile::Hardened, policy);
+    let settings = BanditSettings { config, client: None, environment: None };
+    Subject {
+        name,
+        protocol: Protocol::Bandit(settings),
+        settles_within: Some(BY_MAJORITY),
+        cost: 1,
+        fenced: true,
+        durable: true,
         known_to_break: None,
     }
 }
@@ -268,6 +289,7 @@ fn member(name: &'static str, strategy: Strategy, form: Form) -> Subject {
         settles_within: None,
         cost: 50,
         fenced: false,
+        durable: false,
         known_to_break: None,
     }
 }
@@ -287,6 +309,7 @@ fn announced(name: &'static str, config: Config) -> Subject {
         settles_within: Some(agreed + token_repaired),
         cost: 1,
         fenced: config.rules() == Rules::Hardened,
+        durable: false,
         known_to_break: None,
     }
 }
@@ -315,6 +338,9 @@ impl Trial {
         let quiet = trouble(case, &mut rng, &mut faults).max(START_SPREAD);
         if matches!(subject.protocol, Protocol::Ring(_)) {
             faults.iter_mut().for_each(|fault| aim_at_random(&mut fault.kind));
+        }
+        if subject.durable {
+            faults.iter_mut().for_each(|fault| spare_disks(&mut fault.kind));
         }
         let settled = quiet + settles_within;
         let network = network(nodes, Placement::Mesh, delay);
@@ -627,6 +653,12 @@ fn upheaval(rng: &mut Rng, faults: &mut Vec<Fault>) -> Duration {
     over
 }
 
+fn spare_disks(kind: &mut FaultKind) {
+    if let FaultKind::Recover { state, .. } = kind {
+        *state = State::Kept;
+    }
+}
+
 fn aim_at_random(kind: &mut FaultKind) {
     if let FaultKind::Crash(who)
     | FaultKind::Leave(who)
@@ -643,6 +675,8 @@ fn aim_at_random(kind: &mut FaultKind) {
 /// For the membership to mend its lists, and for an election on top. Measured, not derived: no run of 240 seeds of
 /// any case needed more.
 const ELECTED: Duration = Duration::from_secs(60);
+/// For a majority to elect: leases run out, and a few terms may fail, each waiting longer. Measured, not derived.
+const BY_MAJORITY: Duration = Duration::from_secs(15);
 const PERIOD: Duration = Duration::from_millis(500);
 /// At most six times three, and one.
 const MOST_JOINERS: u32 = 19;

@@ -132,6 +132,26 @@ pub enum Metric {
     FailOver,
     /// How long no leased leader could act, from the first one on.
     LeaderlessTime,
+    /// Rounds of election a client has called for.
+    LeRounds,
+    /// Those after which the client knew no new leader.
+    FailedRounds,
+    /// Most failed rounds in a row.
+    LongestStreak,
+    /// Terms in which some node shared its candidates.
+    Terms,
+    /// Requests of the client that were answered.
+    Answered,
+    /// From a request to its answer, on average over those answered.
+    ResponseDelay,
+    /// From the failure of the leader that the client believes in to the next answer, on average.
+    Outage,
+    /// Time during which more than one node named itself.
+    SeveralLeading,
+    /// Candidate lists, votes, confirmations and hints; one to all counts for each of the others.
+    ElectionMessages,
+    /// Pings and their answers.
+    PingMessages,
     /// Pings answered.
     Acked,
     /// Pings unanswered when they were checked.
@@ -266,6 +286,16 @@ impl Metric {
             Self::SmallestGap => "smallest_gap",
             Self::FailOver => "fail_over",
             Self::LeaderlessTime => "leaderless_time",
+            Self::LeRounds => "le_rounds",
+            Self::FailedRounds => "failed_rounds",
+            Self::LongestStreak => "longest_streak",
+            Self::Terms => "terms",
+            Self::Answered => "answered",
+            Self::ResponseDelay => "response_delay",
+            Self::Outage => "outage",
+            Self::SeveralLeading => "several_leading",
+            Self::ElectionMessages => "election_messages",
+            Self::PingMessages => "ping_messages",
             Self::Acked => "acked",
             Self::Missed => "missed",
             Self::Violations => "violations",
@@ -285,6 +315,9 @@ impl Metric {
     pub const fn unit(self) -> Unit {
         match self {
             Self::LeadershipDelay
+            | Self::ResponseDelay
+            | Self::Outage
+            | Self::SeveralLeading
             | Self::CompletionTime
             | Self::ElectionTime
             | Self::InconsistentTime
@@ -344,6 +377,13 @@ impl Metric {
             | Self::ArbitrationRequests
             | Self::MostRequests
             | Self::UpgradeMessages
+            | Self::LeRounds
+            | Self::FailedRounds
+            | Self::LongestStreak
+            | Self::Terms
+            | Self::Answered
+            | Self::ElectionMessages
+            | Self::PingMessages
             | Self::Acked
             | Self::Missed
             | Self::Violations

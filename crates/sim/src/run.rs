@@ -42,6 +42,7 @@ use crate::{
         SharedTrace, Trials,
     },
     schedule::{self, Favourite, Survey, Word},
+    serving,
     trace::TraceHash,
     watch::Watch,
 };
@@ -125,6 +126,7 @@ pub fn run_logged(scenario: &Scenario, seed: u64, log: Log<'_>) -> Result<Outcom
             let study = arbitrating::study(scenario, seed, log)?;
             Ok(study.expect("these are what it studies").outcome)
         }
+        Protocol::Bandit(settings) => serving::run(scenario, settings, seed, log),
         Protocol::OnLists { lists, election } => {
             run_on_lists(scenario, seed, log, lists, *election)
         }

@@ -12,6 +12,7 @@ mod live_not_dead_for_long;
 mod no_resurrection;
 mod nobody_buried_alive;
 mod one_leader_per_epoch;
+mod one_leader_per_term;
 mod one_of_two_wins;
 mod one_valid_lease;
 mod settles;
@@ -27,8 +28,8 @@ pub use self::{
     epoch_never_goes_back::EpochNeverGoesBack, incarnation_monotone::IncarnationMonotone,
     live_not_dead_for_long::LiveNotDeadForLong, no_resurrection::NoResurrection,
     nobody_buried_alive::NobodyBuriedAlive, one_leader_per_epoch::OneLeaderPerEpoch,
-    one_of_two_wins::OneOfTwoWins, one_valid_lease::OneValidLease, settles::Settles,
-    time_bounded_detection::TimeBoundedDetection,
+    one_leader_per_term::OneLeaderPerTerm, one_of_two_wins::OneOfTwoWins,
+    one_valid_lease::OneValidLease, settles::Settles, time_bounded_detection::TimeBoundedDetection,
 };
 
 /// A node gave an answer other than its last.
