@@ -106,6 +106,33 @@ impl Rng {
         draw.clamp(0.0, 1.0)
     }
 
+    /// A number from the standard normal distribution (Box and Muller).
+    pub fn normal(&mut self) -> f64 {
+        let radius = libm::sqrt(-2.0 * libm::log(1.0 - self.unit()));
+        radius * libm::cos(core::f64::consts::TAU * self.unit())
+    }
+
+    /// A number from the beta distribution; both shapes are at least 1.
+    pub fn beta(&mut self, a: f64, b: f64) -> f64 {
+        let (a, b) = (self.gamma(a), self.gamma(b));
+        a / (a + b)
+    }
+
+    /// A number from the gamma distribution of this shape, at least 1 (Marsaglia and Tsang).
+    fn gamma(&mut self, shape: f64) -> f64 {
+        let d = shape.max(1.0) - 1.0 / 3.0;
+        let c = 1.0 / libm::sqrt(9.0 * d);
+        loop {
+            let x = self.normal();
+            let v = 1.0 + c * x;
+            let v = v * v * v;
+            if v > 0.0 && libm::log(1.0 - self.unit()) < 0.5 * x * x + d - d * v + d * libm::log(v)
+            {
+                return d * v;
+            }
+        }
+    }
+
     /// A span uniform over the whole microseconds from zero to `longest`, both included.
     #[inline]
     pub fn up_to(&mut self, longest: Duration) -> Duration {

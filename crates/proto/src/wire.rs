@@ -249,6 +249,11 @@ impl<'a> Reader<'a> {
         Ok(head)
     }
 
+    /// The offset of what is read next.
+    pub const fn at(&self) -> usize {
+        self.at
+    }
+
     /// Everything that has not been read.
     pub const fn rest(&self) -> &'a [u8] {
         self.left

@@ -16,6 +16,10 @@ pub struct Agreement {
     component: Vec<Option<u32>>,
     /// Live nodes of each component.
     sizes: BTreeMap<u32, u32>,
+    /// How many nodes, the first ones, elect by majority; none if a majority is not asked for.
+    voters: u32,
+    /// Of those, live ones of each component.
+    present: BTreeMap<u32, u32>,
     /// How many nodes of a component name this leader.
     votes: BTreeMap<(u32, Option<NodeId>), u32>,
     /// Components that agree.
@@ -54,6 +58,8 @@ impl Agreement {
             names: vec![None; nodes as usize],
             component: vec![None; nodes as usize],
             sizes: BTreeMap::new(),
+            voters: 0,
+            present: BTreeMap::new(),
             votes: BTreeMap::new(),
             agreeing: 0,
             leading: 0,
@@ -74,6 +80,11 @@ impl Agreement {
             disturbed: Time::ZERO,
             recovered: None,
         }
+    }
+
+    /// A majority of the first `voters` nodes elects: a component with fewer of them agrees if all name nobody.
+    pub fn by_majority_of(self, voters: u32) -> Self {
+        Self { voters, ..self }
     }
 
     /// A node now names `leader`.
@@ -105,12 +116,15 @@ impl Agreement {
         self.disturbed = now;
         self.recovered = None;
         self.sizes.clear();
+        self.present.clear();
         self.votes.clear();
         self.leading = 0;
         for slot in 0..self.component.len() {
             match self.component[slot] {
                 Some(component) => {
                     *self.sizes.entry(component).or_insert(0) += 1;
+                    let votes = u32::from(slot < self.voters as usize);
+                    *self.present.entry(component).or_insert(0) += votes;
                     self.vote(component, self.names[slot], 1);
                     let me = NodeId::new(slot as u64);
                     self.leading += u32::from(self.names[slot] == Some(me));
@@ -207,6 +221,9 @@ impl Agreement {
     }
 
     fn agrees(&self, component: u32) -> bool {
+        if self.voters > 0 && self.present.get(&component).is_none_or(|&n| n <= self.voters / 2) {
+            return self.votes.get(&(component, None)) == self.sizes.get(&component);
+        }
         let mut votes = self.votes.range((component, None)..=(component, Some(LAST_NODE)));
         let Some((&(_, Some(leader)), &count)) = votes.next() else { return false };
         Some(&count) == self.sizes.get(&component)
@@ -230,6 +247,8 @@ impl Agreement {
         }
         if agreed && self.sizes.len() == 1 {
             let leader = self.votes.keys().next().and_then(|&(_, leader)| leader);
+            // By majority, too few may agree on nobody.
+            let leader = leader.or(self.last_leader);
             self.changes += u32::from(self.last_leader.is_some() && self.last_leader != leader);
             self.last_leader = leader;
         }

@@ -16,10 +16,15 @@ use bellwether_proto::{
     Duration, Rng, Seed, Time,
     election::{
         announce::{Bye, Config, ConfigError, Criterion, Entry, Rules, Suppression, Tenure},
+        bandit::{self, Policy, Profile},
         churn_tolerant::{self, Variant},
+        leased::{self, Flavour},
     },
     mechanism::pinged::Patience,
-    membership::medley::{self, Attention, Form, Strategy},
+    membership::{
+        medley::{self, Attention, Form, Strategy},
+        ring,
+    },
 };
 use rayon::prelude::*;
 
@@ -29,8 +34,8 @@ use crate::{
     log::Log,
     run::{run, run_logged},
     scenario::{
-        AnnounceSettings, Delay, DelayLaw, Fault, FaultKind, Loss, Network, Per, Placement,
-        Protocol, Roles, Routing, Scenario, State, Until, Who,
+        AnnounceSettings, BanditSettings, Delay, DelayLaw, Fault, FaultKind, Loss, Network, Per,
+        Placement, Protocol, Roles, Routing, Scenario, State, Until, Who,
     },
     trace::TraceHash,
 };
@@ -49,6 +54,8 @@ pub struct Subject {
     pub cost: u64,
     /// Whether its answers carry epochs; without, what is said of epochs says nothing.
     pub fenced: bool,
+    /// Whether its promise rests on what nodes have persisted: where a case would have them lose it, they keep it.
+    pub durable: bool,
     /// `None` if it keeps its promise; otherwise why it is known not to.
     pub known_to_break: Option<&'static str>,
 }
@@ -201,7 +208,52 @@ pub fn subjects() -> Vec<Subject> {
         stacked("churn-optimistic", Variant::Optimistic),
         stacked("churn-preferred", Variant::Preferred),
         stacked("churn-hybrid", Variant::Hybrid),
+        arbitrated("ring", None),
+        arbitrated("leased", Some(Flavour::Quorum)),
+        arbitrated("leased-conservative", Some(Flavour::Conservative)),
+        arbitrated("leased-fast", Some(Flavour::Fast)),
+        learned("bandit", Policy::EPSILON_GREEDY),
+        learned("bandit-thompson", Policy::Thompson { discount: 0.95 }),
     ]
+}
+
+/// A ring, with or without a leader. Held to safety alone: by design a minority has no leader, and a ring that has lost
+/// its majority, or all its members, does not come back by itself.
+fn arbitrated(name: &'static str, flavour: Option<Flavour>) -> Subject {
+    let membership = ring::Config::hardened()
+        .with_drift(1_000)
+        .expect("the bound of the drifting case satisfies the constraint");
+    let protocol = match flavour {
+        None => Protocol::Ring(membership),
+        Some(flavour) => {
+            let election = leased::Config::new(flavour);
+            Protocol::Leased { membership, election, witnesses: Vec::new() }
+        }
+    };
+    Subject {
+        name,
+        protocol,
+        settles_within: Some(PERIOD * 40),
+        cost: 20,
+        fenced: flavour.is_some(),
+        durable: false,
+        known_to_break: None,
+    }
+}
+
+/// At most one leader to a term, and one wherever a majority can talk.
+fn learned(name: &'static str, policy: Policy) -> Subject {
+    let config = bandit::Config::new(Profile::Hardened, policy);
+    let settings = BanditSettings { config, client: None, environment: None };
+    Subject {
+        name,
+        protocol: Protocol::Bandit(settings),
+        settles_within: Some(BY_MAJORITY),
+        cost: 1,
+        fenced: true,
+        durable: true,
+        known_to_break: None,
+    }
 }
 
 /// An election on the membership below.
@@ -237,6 +289,7 @@ fn member(name: &'static str, strategy: Strategy, form: Form) -> Subject {
         settles_within: None,
         cost: 50,
         fenced: false,
+        durable: false,
         known_to_break: None,
     }
 }
@@ -256,6 +309,7 @@ fn announced(name: &'static str, config: Config) -> Subject {
         settles_within: Some(agreed + token_repaired),
         cost: 1,
         fenced: config.rules() == Rules::Hardened,
+        durable: false,
         known_to_break: None,
     }
 }
@@ -282,6 +336,12 @@ impl Trial {
         let delay = delay(&mut rng);
         let mut faults = Vec::new();
         let quiet = trouble(case, &mut rng, &mut faults).max(START_SPREAD);
+        if matches!(subject.protocol, Protocol::Ring(_)) {
+            faults.iter_mut().for_each(|fault| aim_at_random(&mut fault.kind));
+        }
+        if subject.durable {
+            faults.iter_mut().for_each(|fault| spare_disks(&mut fault.kind));
+        }
         let settled = quiet + settles_within;
         let network = network(nodes, Placement::Mesh, delay);
         let scenario = scenario(subject, case, settled + WATCHED, network, faults);
@@ -325,7 +385,8 @@ impl Trial {
         let outcome = run_logged(&self.scenario, seed, log)
             .expect("everybody hears everybody, or enough that some draw is connected");
         let mut violations = outcome.violations;
-        if matches!(self.scenario.protocol, Protocol::Medley(_)) {
+        let judged_by_lists = matches!(self.scenario.protocol, Protocol::Medley(_));
+        if judged_by_lists || is_arbitrated(&self.scenario.protocol) {
             return (violations, outcome.sometimes);
         }
         let mut settles = Settles::new(self.settled_by);
@@ -340,6 +401,11 @@ impl Trial {
         situations.push((Settles::NAME, situation, arose));
         (violations, situations)
     }
+}
+
+/// See [`arbitrated`].
+fn is_arbitrated(protocol: &Protocol) -> bool {
+    matches!(protocol, Protocol::Ring(_) | Protocol::Leased { .. })
 }
 
 /// An invariant, the situation it guards against, and whether that could have arisen.
@@ -587,6 +653,12 @@ fn upheaval(rng: &mut Rng, faults: &mut Vec<Fault>) -> Duration {
     over
 }
 
+fn spare_disks(kind: &mut FaultKind) {
+    if let FaultKind::Recover { state, .. } = kind {
+        *state = State::Kept;
+    }
+}
+
 fn aim_at_random(kind: &mut FaultKind) {
     if let FaultKind::Crash(who)
     | FaultKind::Leave(who)
@@ -603,6 +675,8 @@ fn aim_at_random(kind: &mut FaultKind) {
 /// For the membership to mend its lists, and for an election on top. Measured, not derived: no run of 240 seeds of
 /// any case needed more.
 const ELECTED: Duration = Duration::from_secs(60);
+/// For a majority to elect: leases run out, and a few terms may fail, each waiting longer. Measured, not derived.
+const BY_MAJORITY: Duration = Duration::from_secs(15);
 const PERIOD: Duration = Duration::from_millis(500);
 /// At most six times three, and one.
 const MOST_JOINERS: u32 = 19;

@@ -151,6 +151,9 @@ pub trait Observer<M: Machine> {
     /// `node` is frozen.
     fn paused(&mut self, _now: Time, _node: NodeId) {}
 
+    /// The clock of `node` runs this many millionths fast from now on.
+    fn drifted(&mut self, _now: Time, _node: NodeId, _ppm: i32) {}
+
     /// Who can talk to whom has changed.
     fn topology(&mut self, _now: Time, _network: &Network) {}
 
@@ -203,6 +206,11 @@ impl<M: Machine, A: Observer<M>, B: Observer<M>> Observer<M> for (A, B) {
     fn paused(&mut self, now: Time, node: NodeId) {
         self.0.paused(now, node);
         self.1.paused(now, node);
+    }
+
+    fn drifted(&mut self, now: Time, node: NodeId, ppm: i32) {
+        self.0.drifted(now, node, ppm);
+        self.1.drifted(now, node, ppm);
     }
 
     fn topology(&mut self, now: Time, network: &Network) {
@@ -463,6 +471,7 @@ impl<M: Machine, O: Observer<M>> Sim<M, O> {
             self.clocks = vec![Clock::true_time(); self.nodes.len()];
         }
         self.clocks[node as usize].set_rate(self.now, ppm);
+        self.observer.drifted(self.now, node_id(node), ppm);
         self.mark(Tag::Drift, node);
         // Deadlines now lie elsewhere in true time: the wake-up on its way is no longer the right one.
         self.nodes[node as usize].wake = Time::NEVER;

@@ -39,6 +39,7 @@
 //! | [`watch`], [`agreement`], [`announcing`], [`electing`], [`detection`], [`lists`], [`invariant`], [`metric`] | what is watched and measured |
 //! | [`conformance`] | the suite every election passes |
 //! | [`membership_trace`] | recorded lists of members, to be played to elections |
+//! | [`environment`], [`party`], [`serving`] | machines that fail, nodes with a client, and what becomes of its requests |
 //! | [`rolls`], [`polls`] | lists at one instant, and elections on them by the thousand |
 //! | [`inconsistency`] | how far recorded lists disagree: the true `c` |
 //! | [`queue`], [`trace`], [`log`] | the event queue, the trace hash, the event log |
@@ -47,11 +48,14 @@
 
 pub mod agreement;
 pub mod announcing;
+pub mod arbitrating;
 mod clock;
 pub mod conformance;
 pub mod detection;
 pub mod electing;
 pub mod engine;
+pub mod explore;
+pub mod environment;
 pub mod inconsistency;
 pub mod invariant;
 pub mod lists;
@@ -59,6 +63,7 @@ pub mod log;
 pub mod membership_trace;
 pub mod metric;
 pub mod network;
+pub mod party;
 pub mod polls;
 pub mod queue;
 
@@ -66,5 +71,6 @@ pub mod rolls;
 pub mod run;
 pub mod scenario;
 pub mod schedule;
+pub mod serving;
 pub mod trace;
 pub mod watch;

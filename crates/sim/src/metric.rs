@@ -102,6 +102,56 @@ pub enum Metric {
     ModelBytes,
     /// The same for every hop.
     ModelHopBytes,
+    /// Members of a ring when the run ends.
+    ActiveAtEnd,
+    /// Members that left because they lost an arbitration.
+    ForcedDepartures,
+    /// Pairs that both left on each other's account.
+    MutualLosses,
+    /// From a crash to a monitor's suspicion, on average over monitors.
+    MonitorDetection,
+    /// From a crash to the last member that buried it.
+    LatestBurial,
+    /// Lease requests and acknowledgements a member sends in one session.
+    LeasesPerSession,
+    /// Requests for arbitration, the asker's own copy included.
+    ArbitrationRequests,
+    /// Most of them addressed to one node.
+    MostRequests,
+    /// Proposals of arbitrator groups, and answers to them.
+    UpgradeMessages,
+    /// From a joiner's first question to its membership, on average.
+    JoinTime,
+    /// Share of monitoring pairs whose arbitrators are not those they should have when the run ends.
+    StalePairs,
+    /// How long two leased leaders could act at once.
+    LeaseOverlap,
+    /// From the last instant at which one leased leader could act to the first at which the next could; the least.
+    SmallestGap,
+    /// From the crash of a leased leader to the first instant at which another could act; the longest.
+    FailOver,
+    /// How long no leased leader could act, from the first one on.
+    LeaderlessTime,
+    /// Rounds of election a client has called for.
+    LeRounds,
+    /// Those after which the client knew no new leader.
+    FailedRounds,
+    /// Most failed rounds in a row.
+    LongestStreak,
+    /// Terms in which some node shared its candidates.
+    Terms,
+    /// Requests of the client that were answered.
+    Answered,
+    /// From a request to its answer, on average over those answered.
+    ResponseDelay,
+    /// From the failure of the leader that the client believes in to the next answer, on average.
+    Outage,
+    /// Time during which more than one node named itself.
+    SeveralLeading,
+    /// Candidate lists, votes, confirmations and hints; one to all counts for each of the others.
+    ElectionMessages,
+    /// Pings and their answers.
+    PingMessages,
     /// Pings answered.
     Acked,
     /// Pings unanswered when they were checked.
@@ -221,6 +271,31 @@ impl Metric {
             Self::Multicasts => "multicasts",
             Self::ModelBytes => "model_bytes",
             Self::ModelHopBytes => "model_hop_bytes",
+            Self::ActiveAtEnd => "active_at_end",
+            Self::ForcedDepartures => "forced_departures",
+            Self::MutualLosses => "mutual_losses",
+            Self::MonitorDetection => "monitor_detection",
+            Self::LatestBurial => "latest_burial",
+            Self::LeasesPerSession => "leases_per_session",
+            Self::ArbitrationRequests => "arbitration_requests",
+            Self::MostRequests => "most_requests",
+            Self::UpgradeMessages => "upgrade_messages",
+            Self::JoinTime => "join_time",
+            Self::StalePairs => "stale_pairs",
+            Self::LeaseOverlap => "lease_overlap",
+            Self::SmallestGap => "smallest_gap",
+            Self::FailOver => "fail_over",
+            Self::LeaderlessTime => "leaderless_time",
+            Self::LeRounds => "le_rounds",
+            Self::FailedRounds => "failed_rounds",
+            Self::LongestStreak => "longest_streak",
+            Self::Terms => "terms",
+            Self::Answered => "answered",
+            Self::ResponseDelay => "response_delay",
+            Self::Outage => "outage",
+            Self::SeveralLeading => "several_leading",
+            Self::ElectionMessages => "election_messages",
+            Self::PingMessages => "ping_messages",
             Self::Acked => "acked",
             Self::Missed => "missed",
             Self::Violations => "violations",
@@ -240,6 +315,9 @@ impl Metric {
     pub const fn unit(self) -> Unit {
         match self {
             Self::LeadershipDelay
+            | Self::ResponseDelay
+            | Self::Outage
+            | Self::SeveralLeading
             | Self::CompletionTime
             | Self::ElectionTime
             | Self::InconsistentTime
@@ -250,6 +328,13 @@ impl Metric {
             | Self::Dissemination
             | Self::MedianDissemination
             | Self::MeanDetection
+            | Self::MonitorDetection
+            | Self::LatestBurial
+            | Self::JoinTime
+            | Self::LeaseOverlap
+            | Self::SmallestGap
+            | Self::FailOver
+            | Self::LeaderlessTime
             | Self::TMax
             | Self::TFirst
             | Self::TLastFirst
@@ -260,6 +345,7 @@ impl Metric {
             | Self::WrongLeader
             | Self::Incomplete
             | Self::Unlisted
+            | Self::StalePairs
             | Self::WithinHops(_) => Unit::Ratio,
             Self::Bytes | Self::HopBytes | Self::ModelBytes | Self::ModelHopBytes => Unit::Bytes,
             Self::Elections
@@ -284,6 +370,20 @@ impl Metric {
             | Self::Queries
             | Self::Unicasts
             | Self::Multicasts
+            | Self::ActiveAtEnd
+            | Self::ForcedDepartures
+            | Self::MutualLosses
+            | Self::LeasesPerSession
+            | Self::ArbitrationRequests
+            | Self::MostRequests
+            | Self::UpgradeMessages
+            | Self::LeRounds
+            | Self::FailedRounds
+            | Self::LongestStreak
+            | Self::Terms
+            | Self::Answered
+            | Self::ElectionMessages
+            | Self::PingMessages
             | Self::Acked
             | Self::Missed
             | Self::Violations

@@ -25,6 +25,7 @@ use bellwether_proto::{
 pub use self::report::{Report, each_seed, run_many};
 use crate::{
     announcing::{Announcement, Announcing},
+    arbitrating,
     detection::{Detected, Detecting},
     electing::{Electing, Electorate},
     engine::{Builder, Counters, Muffle, Observer, Sim},
@@ -41,6 +42,7 @@ use crate::{
         SharedTrace, Trials,
     },
     schedule::{self, Favourite, Survey, Word},
+    serving,
     trace::TraceHash,
     watch::Watch,
 };
@@ -120,6 +122,11 @@ pub fn run_logged(scenario: &Scenario, seed: u64, log: Log<'_>) -> Result<Outcom
             let electing = Electing::new(scenario.capacity(), *election).with_roles(roles.clone());
             run_stack(scenario, seed, log, electing, members)
         }
+        Protocol::Ring(_) | Protocol::Leased { .. } => {
+            let study = arbitrating::study(scenario, seed, log)?;
+            Ok(study.expect("these are what it studies").outcome)
+        }
+        Protocol::Bandit(settings) => serving::run(scenario, settings, seed, log),
         Protocol::OnLists { lists, election } => {
             run_on_lists(scenario, seed, log, lists, *election)
         }
@@ -172,7 +179,7 @@ fn run_election<M: Election<Message: Announcement>>(
 }
 
 /// What every election is measured by.
-fn agreed(watch: &Watch, end: Time) -> [(Metric, Option<f64>); 10] {
+pub(crate) fn agreed(watch: &Watch, end: Time) -> [(Metric, Option<f64>); 10] {
     let agreement = watch.agreement();
     let (ended, ended_time) = agreement.ended();
     let whole = end.as_secs_f64();
@@ -605,7 +612,7 @@ fn run_membership(
 }
 
 /// The network of a scenario, with nobody up, and how many nodes it has room for.
-fn world(scenario: &Scenario, seed: Seed) -> Result<(Network, u32), Disconnected> {
+pub(crate) fn world(scenario: &Scenario, seed: Seed) -> Result<(Network, u32), Disconnected> {
     let nodes = scenario.capacity();
     let described = &scenario.network;
     let placed = place(&described.placement, nodes, &mut seed.named("placement").rng())?;
@@ -613,7 +620,7 @@ fn world(scenario: &Scenario, seed: Seed) -> Result<(Network, u32), Disconnected
 }
 
 /// Builds the world of a scenario and lets it run to its end.
-fn simulate<M: Machine, O: Observer<M> + Favourite>(
+pub(crate) fn simulate<M: Machine, O: Observer<M> + Favourite>(
     scenario: &Scenario,
     seed: u64,
     build: Builder<M>,
@@ -627,7 +634,7 @@ fn simulate<M: Machine, O: Observer<M> + Favourite>(
 }
 
 /// What a run came to by its metrics: its `own` and what every protocol is measured by.
-fn outcome<M: Machine, O: Observer<M>>(
+pub(crate) fn outcome<M: Machine, O: Observer<M>>(
     sim: &Sim<M, O>,
     seed: u64,
     own: impl IntoIterator<Item = (Metric, Option<f64>)>,

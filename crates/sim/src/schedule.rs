@@ -60,19 +60,18 @@ pub fn play<M: Machine, O: Observer<M> + Favourite>(
     play_looking(sim, scenario, seed, word, scenario.duration, |_| ())
 }
 
-/// The same, and `look` is called at time zero and `every` so often: before anything happens at that instant, but for
-/// those that start at time zero.
+/// The same, and `look` is called at time zero and then whenever it said: before anything happens at that instant, but
+/// for those that start at time zero.
 ///
 /// # Errors
 ///
 /// [`Disconnected`] if a fault is to keep the network connected and cannot.
-pub fn play_looking<M: Machine, O: Observer<M> + Favourite>(
+pub fn play_at<M: Machine, O: Observer<M> + Favourite>(
     sim: &mut Sim<M, O>,
     scenario: &Scenario,
     seed: Seed,
     mut word: Word<M>,
-    every: Duration,
-    mut look: impl FnMut(&mut Sim<M, O>),
+    mut look: impl FnMut(&mut Sim<M, O>) -> Time,
 ) -> Result<(), Disconnected> {
     let mut schedule = Schedule::new(scenario, seed);
     let end = Time::ZERO + scenario.duration;
@@ -83,8 +82,7 @@ pub fn play_looking<M: Machine, O: Observer<M> + Favourite>(
             if sim.advance(next) {
                 return Ok(());
             }
-            look(sim);
-            next += every;
+            next = look(sim);
         }
         if sim.advance(at) {
             return Ok(());
@@ -92,6 +90,26 @@ pub fn play_looking<M: Machine, O: Observer<M> + Favourite>(
         let Some(((at, _), step)) = schedule.steps.pop_first() else { return Ok(()) };
         schedule.carry_out(sim, at, step, &mut word)?;
     }
+}
+
+/// The same, and `look` is called at time zero and `every` so often: before anything happens at that instant, but for
+/// those that start at time zero.
+///
+/// # Errors
+///
+/// [`Disconnected`] if a fault is to keep the network connected and cannot.
+pub fn play_looking<M: Machine, O: Observer<M> + Favourite>(
+    sim: &mut Sim<M, O>,
+    scenario: &Scenario,
+    seed: Seed,
+    word: Word<M>,
+    every: Duration,
+    mut look: impl FnMut(&mut Sim<M, O>),
+) -> Result<(), Disconnected> {
+    play_at(sim, scenario, seed, word, |sim| {
+        look(sim);
+        sim.now() + every
+    })
 }
 
 struct Schedule<'a> {
@@ -395,6 +413,8 @@ impl<'a> Schedule<'a> {
         who: &Who,
         mut nodes: Vec<u32>,
     ) -> Result<Vec<u32>, Disconnected> {
+        // A client is no node of the scenario.
+        nodes.retain(|&node| node < self.scenario.capacity());
         match who {
             Who::All => {}
             Who::Nodes(named) => nodes.retain(|node| named.contains(node)),

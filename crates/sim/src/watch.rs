@@ -5,7 +5,7 @@ use bellwether_proto::{Election, Leadership, NodeId, Time};
 use crate::{
     agreement::Agreement,
     engine::Observer,
-    invariant::{self, Invariant, Sighting, Violation},
+    invariant::{self, Invariant, OneLeaderPerTerm, Sighting, Violation},
     network::Network,
     scenario::{State, Until},
     schedule::Favourite,
@@ -30,6 +30,14 @@ impl Watch {
             violations: Vec::new(),
             until,
         }
+    }
+
+    /// Watches an election by majority of the first `voters` nodes: there is one leader to a term, and where too few of
+    /// them can talk to each other, all agree if they name nobody.
+    pub fn by_majority_of(mut self, voters: u32) -> Self {
+        self.agreement = self.agreement.by_majority_of(voters);
+        self.invariants.push(Box::new(OneLeaderPerTerm::default()));
+        self
     }
 
     /// Who named whom, and for how long all agreed.

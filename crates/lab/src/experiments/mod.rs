@@ -1,6 +1,8 @@
 //! Every experiment there is.
 
 mod announce;
+mod arbitrated;
+mod bandit;
 mod elections;
 mod estimate;
 mod medley;
@@ -13,7 +15,14 @@ use crate::{
 
 /// All experiments, in the order of reports.
 pub fn all() -> Vec<Experiment> {
-    let groups = [announce::all(), medley::all(), elections::all(), estimate::all()];
+    let groups = [
+        announce::all(),
+        medley::all(),
+        elections::all(),
+        estimate::all(),
+        arbitrated::all(),
+        bandit::all(),
+    ];
     groups.into_iter().flatten().collect()
 }
 

@@ -1,4 +1,6 @@
 //! Elections: who leads.
 
 pub mod announce;
+pub mod bandit;
 pub mod churn_tolerant;
+pub mod leased;

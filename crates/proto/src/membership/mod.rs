@@ -2,3 +2,4 @@
 
 pub mod medley;
 pub mod ping;
+pub mod ring;

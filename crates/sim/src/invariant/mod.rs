@@ -10,7 +10,11 @@ mod epoch_never_goes_back;
 mod incarnation_monotone;
 mod live_not_dead_for_long;
 mod no_resurrection;
+mod nobody_buried_alive;
 mod one_leader_per_epoch;
+mod one_leader_per_term;
+mod one_of_two_wins;
+mod one_valid_lease;
 mod settles;
 mod spells;
 mod time_bounded_detection;
@@ -23,8 +27,9 @@ pub use self::{
     answers_are_honest::AnswersAreHonest, completeness::Completeness,
     epoch_never_goes_back::EpochNeverGoesBack, incarnation_monotone::IncarnationMonotone,
     live_not_dead_for_long::LiveNotDeadForLong, no_resurrection::NoResurrection,
-    one_leader_per_epoch::OneLeaderPerEpoch, settles::Settles,
-    time_bounded_detection::TimeBoundedDetection,
+    nobody_buried_alive::NobodyBuriedAlive, one_leader_per_epoch::OneLeaderPerEpoch,
+    one_leader_per_term::OneLeaderPerTerm, one_of_two_wins::OneOfTwoWins,
+    one_valid_lease::OneValidLease, settles::Settles, time_bounded_detection::TimeBoundedDetection,
 };
 
 /// A node gave an answer other than its last.

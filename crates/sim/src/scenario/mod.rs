@@ -6,6 +6,7 @@
 //! A file goes through `tree` (TOML and `--set` overrides, every value with its place), then `read`
 //! and `fault` take it apart field by field with the tools of `section`.
 
+mod bandit;
 mod error;
 mod fault;
 mod protocol;
@@ -15,13 +16,13 @@ mod tree;
 
 use bellwether_proto::{
     Duration,
-    election::{announce, churn_tolerant},
-    membership::medley,
+    election::{self, announce, churn_tolerant, leased},
+    membership::{medley, ring},
 };
 
 use std::{fmt, sync::Arc};
 
-use crate::{membership_trace::MembershipTrace, trace::TraceHash};
+use crate::{environment::Environment, membership_trace::MembershipTrace, trace::TraceHash};
 
 pub use self::error::{Place, ScenarioError};
 #[cfg(test)]
@@ -147,6 +148,8 @@ pub enum Protocol {
     Al(announce::baseline::AlConfig),
     /// `[election] kind = "sup-al"`: one after the other, a negative baseline.
     SupAl(announce::baseline::SupAlConfig),
+    /// `[election] kind = "bandit"`: BLE, DLE and RLE.
+    Bandit(BanditSettings),
     /// `[election] kind = "churn-tolerant"` on `[membership] kind = "medley"`.
     ChurnTolerant {
         /// What the election stands on.
@@ -155,6 +158,17 @@ pub enum Protocol {
         election: churn_tolerant::Config,
         /// Who is what in it.
         roles: Roles,
+    },
+    /// `[membership] kind = "ring"`: leases and arbitrators.
+    Ring(ring::Config),
+    /// `[election] kind = "leased"` on `[membership] kind = "ring"`.
+    Leased {
+        /// What the election stands on.
+        membership: ring::Config,
+        /// The election.
+        election: leased::Config,
+        /// Who votes and never leads.
+        witnesses: Vec<u32>,
     },
     /// `[election] kind = "churn-tolerant"` on lists that no membership keeps up during the election.
     OnLists {
@@ -231,6 +245,17 @@ impl fmt::Debug for SharedTrace {
         digest.fold_value(&self.0.to_bytes());
         write!(f, "Trace({:?}, {} nodes, {digest})", self.0.origin(), self.0.nodes())
     }
+}
+
+/// The settings of [bandit elections](election::bandit). The nodes of the start are the members.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BanditSettings {
+    /// What all nodes have in common.
+    pub config: election::bandit::Config,
+    /// What the client does, if there is one. It is the node after the last.
+    pub client: Option<election::bandit::client::Config>,
+    /// How the machines below fail, if they do.
+    pub environment: Option<Environment>,
 }
 
 /// The settings of [`announce`].

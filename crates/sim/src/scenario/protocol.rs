@@ -18,9 +18,11 @@ use bellwether_proto::{
 
 use crate::membership_trace::MembershipTrace;
 
+mod ring;
+
 use super::{
     AnnounceSettings, Initiator, Lists, Missing, PingConfig, Protocol, Roles, ScenarioError,
-    SharedTrace, Trials,
+    SharedTrace, Trials, bandit,
     read::Nodes,
     section::{Field, Reader, Result, Section},
 };
@@ -46,6 +48,7 @@ pub(super) fn protocol<'a>(
                 &[
                     ("ping", |section, nodes| ping(section, *nodes)),
                     ("medley", |section, _| medley(section)),
+                    ("ring", |section, nodes| Ok(Protocol::Ring(ring::ring(section, *nodes)?))),
                 ],
             )?;
             section.end()?;
@@ -53,9 +56,12 @@ pub(super) fn protocol<'a>(
         }
         (None, Some(field)) => {
             let mut section = field.section()?;
-            let protocol = section.kind(&mut (), &elections())?;
+            let protocol = section.kind(&mut world.nodes.clone(), &elections())?;
             section.end()?;
             protocol
+        }
+        (Some(first), Some(second)) if ring::is_leased(&second)? => {
+            ring::leased(first, &second, world.nodes, nodes)?
         }
         (Some(first), Some(second)) if is_churn_tolerant(&second)? => {
             let mut below = first.section()?;
@@ -302,26 +308,26 @@ fn standing(
 /// As by default.
 const GOSSIP: Multicast = Multicast::Gossip { spread: 2, refresh: Duration::from_secs(2) };
 
-fn elections<'a>() -> [(&'static str, Reader<'a, (), Protocol>); 6] {
+fn elections<'a>() -> [(&'static str, Reader<'a, u32, Protocol>); 8] {
     [
-        ("announce", |section, ()| announce(section)),
-        ("announce-several", |section, ()| {
+        ("announce", |section, _| announce(section)),
+        ("announce-several", |section, _| {
             let (announce, listen) = periods(section)?;
             let suppression = suppression(section)?;
             let leaders = section.require("leaders", "2")?.integer(1..=u32::MAX)?;
             let config = several::Config::new(announce, listen, suppression, leaders);
             Ok(Protocol::Several(config.map_err(|error| refused(section, error))?))
         }),
-        ("sup", |section, ()| {
+        ("sup", |section, _| {
             let config = SupConfig::new(suppression(section)?);
             Ok(Protocol::Sup(config.map_err(|error| refused(section, error))?))
         }),
-        ("al", |section, ()| {
+        ("al", |section, _| {
             let (announce, listen) = periods(section)?;
             let config = AlConfig::new(announce, listen);
             Ok(Protocol::Al(config.map_err(|error| refused(section, error))?))
         }),
-        ("sup-al", |section, ()| {
+        ("sup-al", |section, _| {
             let (announce, listen) = periods(section)?;
             let suppression = suppression(section)?;
             let composition = section
@@ -330,15 +336,20 @@ fn elections<'a>() -> [(&'static str, Reader<'a, (), Protocol>); 6] {
             let config = SupAlConfig::new(announce, listen, suppression, composition);
             Ok(Protocol::SupAl(config.map_err(|error| refused(section, error))?))
         }),
-        (CHURN_TOLERANT, |section, ()| {
+        ("bandit", |section, nodes| bandit::settings(section, *nodes)),
+        (CHURN_TOLERANT, |section, _| {
             let error = section.field().error_unquoted("has no membership to stand on");
             Err(error.with_allowed("[membership] with kind = \"medley\" beside it"))
+        }),
+        (ring::LEASED, |section, _| {
+            let error = section.field().error_unquoted("has no ring to stand on");
+            Err(error.with_allowed("[membership] with kind = \"ring\" beside it"))
         }),
     ]
 }
 
 /// The machine's own configuration refused what each field allows by itself.
-fn refused(section: &Section<'_>, error: impl std::fmt::Display) -> ScenarioError {
+pub(super) fn refused(section: &Section<'_>, error: impl std::fmt::Display) -> ScenarioError {
     let error = section.field().error_unquoted(format!("cannot work: {error}"));
     error.with_allowed("settings that go together; docs/scenarios.md lists them")
 }

@@ -155,11 +155,20 @@ fn scenario(mut root: Section<'_>) -> Result<Scenario> {
             error.with_allowed("[membership] with kind = \"medley\", or another kind of loss")
         );
     }
+    let served = matches!(&protocol, Protocol::Bandit(settings) if settings.client.is_some());
+    if served && network.placement != Placement::Mesh {
+        let error = described.error_unquoted("has no place for a client");
+        return Err(error.with_allowed("placement = { kind = \"mesh\" }, or no [election.client]"));
+    }
     // While a membership is recorded nobody leads.
     let recorded = matches!(protocol, Protocol::OnLists { lists: Lists::Recorded { .. }, .. });
-    let election = !matches!(protocol, Protocol::Ping(_) | Protocol::Medley(_)) && !recorded;
-    let asked =
-        election && matches!(protocol, Protocol::ChurnTolerant { .. } | Protocol::OnLists { .. });
+    let election = !matches!(protocol, Protocol::Ping(_) | Protocol::Medley(_) | Protocol::Ring(_))
+        && !recorded;
+    let asked = election
+        && matches!(
+            protocol,
+            Protocol::ChurnTolerant { .. } | Protocol::OnLists { .. } | Protocol::Leased { .. }
+        );
     let until = root.or("until", Until::Duration, |field| {
         let choices = [
             ("duration", Until::Duration),

@@ -1,0 +1,69 @@
+//! What an operator chooses.
+
+use crate::rng::mix;
+
+/// On what a leader's authority rests (R11).
+#[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
+pub enum Flavour {
+    /// On a majority of its witnesses: independent of whether views agree (R11.9).
+    #[default]
+    Quorum,
+    /// On leases with all its neighbours; a successor acts once the last leader is buried.
+    Conservative,
+    /// The same; a successor acts once the last leader is condemned, and its leases have run out.
+    Fast,
+}
+
+/// Which member should lead.
+#[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
+pub enum Preference {
+    /// The owner of a fixed key.
+    #[default]
+    Key,
+    /// The one at the lowest point of the ring.
+    Lowest,
+}
+
+/// How to elect.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub struct Config {
+    pub(super) flavour: Flavour,
+    pub(super) key: u64,
+    pub(super) min_members: usize,
+    pub(super) waits: bool,
+}
+
+impl Config {
+    /// The owner of the project's key leads, on its own if it must.
+    pub const fn new(flavour: Flavour) -> Self {
+        Self { flavour, key: mix(KEY), min_members: 1, waits: true }
+    }
+
+    /// Who should lead.
+    pub const fn with_preference(self, preference: Preference) -> Self {
+        let key = match preference {
+            Preference::Key => mix(KEY),
+            Preference::Lowest => 0,
+        };
+        Self { key, ..self }
+    }
+
+    /// How many members there must be, the leader included. Above one, nobody leads alone; raising it trades
+    /// availability of small rings for fewer surprises.
+    pub const fn with_min_members(self, min_members: usize) -> Self {
+        Self { min_members, ..self }
+    }
+
+    /// For checkers that must find what goes wrong: whether a successor waits for its predecessor's leases to run out.
+    pub const fn with_waits(self, waits: bool) -> Self {
+        Self { waits, ..self }
+    }
+
+    /// On what authority rests.
+    pub const fn flavour(&self) -> Flavour {
+        self.flavour
+    }
+}
+
+/// Arbitrary: what the leader's place on the ring is the hash of.
+const KEY: u64 = 0x6c65_6164_6572;

@@ -1,0 +1,382 @@
+//! Leases: who is monitored, session by session (R2).
+
+use alloc::{vec, vec::Vec};
+
+use super::{
+    Ring, Role,
+    config::{Phase, Upgrade},
+    message::{Body, Group, Life, Session, Stage},
+    upgrade::{Closing, Proposal, union},
+    view::{Fact, Kind},
+};
+use crate::{
+    id::{NodeId, Peer},
+    machine::{OutboxOf, Rejected},
+    time::{Duration, Time},
+};
+
+/// How far a lease has got.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum State {
+    /// Opened; if it runs out it is forgotten.
+    Dormant,
+    /// We have confirmed it, so that the other may hold us to it; we do not know.
+    Confirming,
+    /// Both are held to it.
+    Active,
+}
+
+/// A lease as others see it.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Standing {
+    /// On whom.
+    pub peer: Life,
+    /// Whether both ends are held to it.
+    pub active: bool,
+    /// When the latest session began that was acknowledged, on our clock.
+    pub acked: Option<Time>,
+    /// When it runs out unless another session is acknowledged: then at the latest we suspect.
+    pub until: Time,
+    /// Sessions begun so far.
+    pub sessions: u64,
+}
+
+/// One end of the lease on one neighbour.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(super) struct Lease {
+    pub(super) peer: Life,
+    pub(super) state: State,
+    pub(super) group: Group,
+    /// As published, the neighbourhoods the group is made of: ours, and the other's as it told us.
+    pub(super) near: (Vec<Life>, Vec<Life>),
+    /// The session running; 0 before the first.
+    session: u64,
+    started: Time,
+    acked: Option<Time>,
+    pending: bool,
+    /// When the session is over, or the first begins.
+    pub(super) due: Time,
+    /// Since when the other has to be told of a new group.
+    untold: Option<Time>,
+    /// Whether the other's facts were not ours when it last spoke, and what of ours it gets next.
+    pub(super) behind: bool,
+    page: NodeId,
+    pub(super) proposal: Option<Proposal>,
+    pub(super) closing: Option<Closing>,
+    /// Not to propose or close again before this, and how often it was refused.
+    pub(super) retry: (Time, u32),
+    /// Whether the other joins, and we are to tell everybody when it has.
+    announce: bool,
+}
+
+impl Lease {
+    pub(super) fn new(peer: Life, group: Group, due: Time) -> Self {
+        Self {
+            peer,
+            state: State::Dormant,
+            group,
+            near: (Vec::new(), Vec::new()),
+            session: 0,
+            started: Time::ZERO,
+            acked: None,
+            pending: false,
+            due,
+            untold: None,
+            behind: false,
+            page: NodeId::new(0),
+            proposal: None,
+            closing: None,
+            retry: (Time::ZERO, 0),
+            announce: false,
+        }
+    }
+
+    pub(super) fn standing(&self, length: Duration) -> Standing {
+        let until = match (self.acked, self.session) {
+            (Some(_), _) => self.over(length),
+            (None, 0) => self.due + length,
+            (None, _) => self.due,
+        };
+        let active = matches!(self.state, State::Active);
+        Standing { peer: self.peer, active, acked: self.acked, until, sessions: self.session }
+    }
+
+    pub(super) const fn group(&self) -> &Group {
+        &self.group
+    }
+
+    /// When the last session that was acknowledged says nothing any more; never, if none was.
+    fn over(&self, session: Duration) -> Time {
+        self.acked.map_or(Time::NEVER, |acked| acked + session * 2)
+    }
+
+    pub(super) fn is_established(&self) -> bool {
+        self.session > 0 && !self.pending
+    }
+
+    pub(super) fn tell_again(&mut self, now: Time) {
+        self.untold = Some(now);
+    }
+
+    fn is_active(&self) -> bool {
+        self.state == State::Active
+    }
+}
+
+impl Ring {
+    /// Begins the next session of a lease.
+    pub(super) fn begin_session(
+        &mut self,
+        now: Time,
+        life: Life,
+        stage: Stage,
+        out: &mut OutboxOf<Self>,
+    ) {
+        let length = self.config.session;
+        let Some(lease) = self.lease_mut(life) else { return };
+        lease.session += 1;
+        lease.started = now;
+        lease.pending = true;
+        // Who was acknowledged last at `s` may be held to have found out by `s + 2 T_l`: who wakes late has less time.
+        lease.due = (now + length).min(lease.over(length));
+        let number = lease.session;
+        let session = self.lease_message(life, number, stage);
+        self.say(out, life.id(), Body::Request(session));
+    }
+
+    /// A request or acknowledgement with all that rides on it.
+    fn lease_message(&mut self, life: Life, number: u64, stage: Stage) -> Session {
+        let digest = self.view.digest();
+        let published = self.config.upgrade == Upgrade::Published;
+        let joining = match &self.role {
+            Role::Joining(joining) if stage == Stage::Join => joining.near.clone(),
+            _ => Vec::new(),
+        };
+        let view = &self.view;
+        let lease = self.leases.iter_mut().find(|lease| lease.peer == life);
+        let (mut facts, mut group, mut neighbours) = (Vec::new(), None, joining);
+        if let Some(lease) = lease {
+            if lease.behind {
+                facts = view.page(&mut lease.page);
+            }
+            if stage == Stage::Invite || lease.untold.is_some() {
+                group = Some(lease.group.clone());
+                if published {
+                    neighbours = lease.near.0.clone();
+                }
+            }
+        }
+        let witness = self.witness;
+        Session { number, to: life.age(), stage, witness, digest, facts, group, neighbours }
+    }
+
+    /// All that rides on a lease message, whichever way it goes.
+    fn take_in(&mut self, now: Time, by: Life, session: &Session, out: &mut OutboxOf<Self>) {
+        for &fact in &session.facts {
+            let ours = self.lease_of(fact.life.id()).is_some_and(|lease| lease.peer == fact.life)
+                || self.cases.iter().any(|case| case.accused == fact.life);
+            // Of whom we monitored, everybody is to hear from somebody.
+            if self.learn(fact, out) && ours && fact.kind != Kind::Member {
+                self.tell_everybody(now, fact, out);
+            }
+        }
+        let behind = session.digest != self.view.digest();
+        if let Some(lease) = self.lease_mut(by) {
+            lease.behind = behind;
+        }
+        if session.stage == Stage::Keep
+            && let Some(group) = &session.group
+        {
+            self.on_upgraded(by, group, &session.neighbours, out);
+        }
+    }
+
+    pub(super) fn on_request(
+        &mut self,
+        now: Time,
+        by: Life,
+        session: &Session,
+        out: &mut OutboxOf<Self>,
+    ) -> Result<(), Rejected> {
+        if session.to != self.life().age() {
+            return Err(Rejected::Unsolicited { from: by.peer });
+        }
+        if self.ignores(by) {
+            return Ok(());
+        }
+        self.take_in(now, by, session, out);
+        match session.stage {
+            Stage::Join => return self.on_join_request(now, by, session, out),
+            Stage::Invite => self.on_invite(now, by, session),
+            Stage::Confirm => {
+                let Some(lease) = self.lease_mut(by) else { return Ok(()) };
+                let first = lease.state == State::Dormant;
+                lease.state = State::Active;
+                if first && !self.view.lists(by) {
+                    let fact = Fact { witness: session.witness, ..Fact::member(by) };
+                    if self.on_newcomer(fact, session.number, out) {
+                        // Acknowledged when those that must know of it do.
+                        return Ok(());
+                    }
+                }
+            }
+            Stage::Keep => {
+                if let Some(lease) = self.lease_mut(by)
+                    && core::mem::take(&mut lease.announce)
+                    && lease.is_active()
+                    && let Some(fact) = self.view.fact(by.id())
+                {
+                    self.spread(fact, out);
+                }
+            }
+        }
+        self.acknowledge(by, session.number, out);
+        Ok(())
+    }
+
+    pub(super) fn acknowledge(&mut self, by: Life, number: u64, out: &mut OutboxOf<Self>) {
+        if self.lease_mut(by).is_some() {
+            let ack = self.lease_message(by, number, Stage::Keep);
+            self.say(out, by.id(), Body::Ack(ack));
+        }
+    }
+
+    /// A lower member wants a lease with us.
+    fn on_invite(&mut self, now: Time, by: Life, session: &Session) {
+        let Some(group) = &session.group else { return };
+        if !self.view.lists(by) || !self.is_active() {
+            return;
+        }
+        if self.lease_mut(by).is_some_and(|lease| lease.group.born >= group.born) {
+            return;
+        }
+        let due = now + self.offset();
+        // If the group is not made of our neighbourhood, it is to be proposed.
+        let mut ours = self.neighbours();
+        if union(self.life(), &ours, by, &session.neighbours) != group.members {
+            ours.clear();
+        }
+        let near = (ours, session.neighbours.clone());
+        self.leases.retain(|lease| lease.peer.id() != by.id());
+        self.leases.push(Lease { near, ..Lease::new(by, group.clone(), due) });
+        self.leases.sort_unstable_by_key(|lease| lease.peer);
+    }
+
+    /// When to open the second lease of a pair, after the first was heard of.
+    pub(super) fn offset(&mut self) -> Duration {
+        match self.config.phase {
+            Phase::Locked => Duration::ZERO,
+            Phase::Random => self.rng.up_to(self.config.session),
+            Phase::Half => self.config.session.div(2),
+        }
+    }
+
+    /// The first request of a joiner: we must be locked for it (R8.4).
+    fn on_join_request(
+        &mut self,
+        now: Time,
+        by: Life,
+        session: &Session,
+        out: &mut OutboxOf<Self>,
+    ) -> Result<(), Rejected> {
+        if self.locked_for(now) != Some(by) || !self.is_active() {
+            return Err(Rejected::Unsolicited { from: by.peer });
+        }
+        if self.lease_mut(by).is_none() {
+            let ours = self.neighbours();
+            let mut members = vec![self.life(), by];
+            members.extend(ours.iter().chain(&session.neighbours));
+            members.sort_unstable();
+            members.dedup();
+            let group = Group { members, ..Group::default() };
+            let due = now + self.offset();
+            let near = (ours, session.neighbours.clone());
+            let announce = self.owns_place_of(by.id());
+            self.leases.retain(|lease| lease.peer.id() != by.id());
+            self.leases.push(Lease { near, announce, ..Lease::new(by, group, due) });
+            self.leases.sort_unstable_by_key(|lease| lease.peer);
+        }
+        let mut ack = self.lease_message(by, session.number, Stage::Keep);
+        let lease = self.lease_of(by.id());
+        ack.group = lease.map(|lease| lease.group.clone());
+        ack.neighbours = lease.map(|lease| lease.near.0.clone()).unwrap_or_default();
+        ack.stage = Stage::Join;
+        self.say(out, by.id(), Body::Ack(ack));
+        Ok(())
+    }
+
+    pub(super) fn on_ack(
+        &mut self,
+        now: Time,
+        by: Life,
+        session: &Session,
+        out: &mut OutboxOf<Self>,
+    ) -> Result<(), Rejected> {
+        let ours = session.to == self.life().age();
+        let open = |lease: &&Lease| lease.pending && lease.session == session.number;
+        if !ours || self.lease_of(by.id()).filter(open).is_none_or(|lease| lease.peer != by) {
+            return Err(Rejected::Unsolicited { from: by.peer });
+        }
+        self.take_in(now, by, session, out);
+        let Some(lease) = self.lease_mut(by) else { return Ok(()) };
+        lease.pending = false;
+        lease.acked = Some(lease.started);
+        lease.untold = lease.untold.filter(|&since| since > lease.started);
+        if lease.state == State::Confirming {
+            lease.state = State::Active;
+            lease.closing = None;
+            self.dirty = true;
+        }
+        if session.stage == Stage::Join
+            && let Some(group) = &session.group
+            && let Some(lease) = self.lease_mut(by)
+        {
+            lease.group = group.clone();
+            lease.near.1.clone_from(&session.neighbours);
+        }
+        if matches!(self.role, Role::Joining(_)) {
+            self.on_join_ack(now, out);
+        }
+        Ok(())
+    }
+
+    /// A session is over, or a lease opens. One lease at a time.
+    pub(super) fn on_session_timer(&mut self, now: Time, out: &mut OutboxOf<Self>) {
+        let due = self.leases.iter().min_by_key(|lease| lease.due);
+        let Some(lease) = due.filter(|lease| lease.due <= now) else { return };
+        let (life, state) = (lease.peer, lease.state);
+        let over = lease.over(self.config.session);
+        let inviter = self.me.id < life.id() && self.view.lists(life);
+        if lease.session == 0 {
+            let stage = if inviter { Stage::Invite } else { Stage::Keep };
+            self.begin_session(now, life, stage, out);
+        } else if lease.is_established() && now < over {
+            let confirms = inviter && state == State::Dormant;
+            if confirms && let Some(lease) = self.lease_mut(life) {
+                lease.state = State::Confirming;
+            }
+            let stage = if confirms { Stage::Confirm } else { Stage::Keep };
+            self.begin_session(now, life, stage, out);
+        } else {
+            match state {
+                State::Dormant => {
+                    self.leases.retain(|lease| lease.peer != life);
+                    self.invite_later(now, life);
+                }
+                State::Confirming => self.close_or_leave(now, life, out),
+                State::Active => self.suspect(now, life, over, out),
+            }
+        }
+    }
+
+    /// The other end of a lease that was never acknowledged may not know of it: what is forgotten here it forgets.
+    pub(super) fn drop_lease(&mut self, life: Life) {
+        self.leases.retain(|lease| lease.peer != life);
+        self.dirty = true;
+    }
+
+    /// The sender of an unexpected answer.
+    pub(super) const fn unsolicited(from: Peer) -> Rejected {
+        Rejected::Unsolicited { from }
+    }
+}

@@ -1,0 +1,388 @@
+//! The suspecter's side of an arbitration (R3, R4, R6, R12).
+
+use alloc::{collections::BTreeMap, vec, vec::Vec};
+
+use super::{
+    Ring, RingEvent, Role,
+    arbiter::{self, Seat},
+    config::{Arbiters, Config, Decide, Departure, Far, Tie, Upgrade, Votes},
+    geometry::majority,
+    message::{Body, Group, Life, Reason, Version, Vote},
+    view::{Fact, Kind},
+};
+use crate::{
+    id::{Boot, Incarnation, NodeId, Peer},
+    machine::{OutboxOf, Rejected},
+    time::Time,
+};
+
+/// An accusation of ours.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(super) struct Case {
+    pub(super) accused: Life,
+    pub(super) asked: Time,
+    /// When the lease ran out, or, if we slept then, should have been noticed to: the accused counts on our verdict, or
+    /// our leave, within `T_a` of it (E24).
+    since: Time,
+    /// All that must be won: the group of the lease, and later ones that were promised.
+    groups: Vec<Group>,
+    votes: BTreeMap<NodeId, Vote>,
+    pub(super) won: bool,
+    /// Whether the time to concede has passed.
+    halved: bool,
+}
+
+/// How a case stands.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Tally {
+    Won,
+    Lost,
+    Closed,
+    Open,
+}
+
+impl Case {
+    /// When it must be looked at again.
+    pub(super) fn due(&self, config: &Config) -> Time {
+        match (self.won, config.tie) {
+            (true, _) => Time::NEVER,
+            (false, Tie::Concede) if !self.halved => self.since + config.arbitration.div(2),
+            (false, _) => self.since + config.arbitration,
+        }
+    }
+
+    /// When the accused may be buried.
+    pub(super) fn burial(&self, config: &Config) -> Time {
+        if self.won { config.burial(self.asked) } else { Time::NEVER }
+    }
+
+    fn tally(&self, config: &Config, me: Life) -> Tally {
+        let (mut won, mut winnable, mut closable) = (true, true, true);
+        for (at, group) in self.groups.iter().enumerate() {
+            let seats = seats(config, group, (me, self.accused));
+            let needed = majority(seats.len());
+            let count = |wanted: fn(Vote) -> bool| {
+                let votes = seats.iter().filter_map(|id| self.votes.get(id));
+                votes.filter(|&&vote| wanted(vote)).count()
+            };
+            if at == 0 {
+                if count(|vote| vote == Vote::Closed) >= needed {
+                    return Tally::Closed;
+                }
+                closable = count(|vote| vote != Vote::Closed) + needed <= seats.len();
+            }
+            winnable &= count(|vote| vote != Vote::Accept) + needed <= seats.len();
+            won &= count(|vote| vote == Vote::Accept) >= needed;
+        }
+        match (won, winnable || closable) {
+            (true, _) => Tally::Won,
+            (false, true) => Tally::Open,
+            (false, false) => Tally::Lost,
+        }
+    }
+
+    fn is_answered(&self, config: &Config, me: Life) -> bool {
+        let mut seats =
+            self.groups.iter().flat_map(|group| seats(config, group, (me, self.accused)));
+        seats.all(|id| self.votes.contains_key(&id))
+    }
+}
+
+/// Those whose votes count in a group of a pair.
+pub(super) fn seats(config: &Config, group: &Group, (one, other): (Life, Life)) -> Vec<NodeId> {
+    let neutral = config.votes == Votes::Neutral && config.arbiters == Arbiters::Pairwise;
+    let counts = |life: &&Life| !neutral || (**life != one && **life != other);
+    group.members.iter().filter(counts).map(Life::id).collect()
+}
+
+/// Whether this very life sits in a group: a later one has forgotten what it promised (M3).
+pub(super) fn is_seated(config: &Config, group: &Group, life: Life) -> bool {
+    group.seats(life) || config.is_external(life.id())
+}
+
+impl Ring {
+    /// The lease on a member has run out: ask (Rule 2).
+    pub(super) fn suspect(
+        &mut self,
+        now: Time,
+        accused: Life,
+        over: Time,
+        out: &mut OutboxOf<Self>,
+    ) {
+        if now >= over + self.config.arbitration {
+            return self.depart(now, Some(accused.id()), out);
+        }
+        let since = now.min(over);
+        let Some(at) = self.leases.iter().position(|lease| lease.peer == accused) else { return };
+        let lease = self.leases.remove(at);
+        let mut groups = vec![match self.config.arbiters {
+            Arbiters::Pairwise => lease.group,
+            Arbiters::Central => self.central_group(),
+        }];
+        if self.config.upgrade == Upgrade::Joint {
+            groups.extend(lease.proposal.map(|proposal| proposal.next));
+        }
+        out.emit(RingEvent::Suspected(accused));
+        let votes = BTreeMap::new();
+        let mut case =
+            Case { accused, asked: now, since, groups, votes, won: false, halved: false };
+        for group in case.groups.clone() {
+            self.ask(now, &mut case, &group, out);
+        }
+        self.cases.push(case);
+        self.decide(now, accused, out);
+    }
+
+    /// Asks those of a group that have not answered.
+    fn ask(&mut self, now: Time, case: &mut Case, group: &Group, out: &mut OutboxOf<Self>) {
+        for id in seats(&self.config, group, (self.life(), case.accused)) {
+            if id == self.me.id {
+                let vote = self.vote(now, self.life(), case.accused, group);
+                case.votes.insert(id, vote);
+            } else if !case.votes.contains_key(&id) {
+                let body = Body::Ask { accused: case.accused, group: group.clone() };
+                self.say(out, id, body);
+            }
+        }
+    }
+
+    fn central_group(&self) -> Group {
+        let life = |id| Life { peer: Peer::new(id, Boot::new(0)), inc: Incarnation::default() };
+        Group {
+            born: 0,
+            version: Version::default(),
+            members: self.config.external().map(life).collect(),
+        }
+    }
+
+    /// Our vote as an arbitrator.
+    fn vote(&mut self, now: Time, by: Life, accused: Life, group: &Group) -> Vote {
+        if self.config.arbiters == Arbiters::Central {
+            let memory = self.config.waiting(self.config.memory);
+            return self.central.ask(now, (by, accused), self.up_since, memory);
+        }
+        let (pair, end) = arbiter::pair(by, accused);
+        let (config, me) = (self.config, self.life());
+        let rules = arbiter::Rules { config: &config, me, up_since: self.up_since };
+        self.seat(pair).ask(now, end, group, rules)
+    }
+
+    pub(super) fn seat(&mut self, pair: arbiter::Pair) -> &mut Seat {
+        if self.seats.len() >= SEATS {
+            let view = &self.view;
+            self.seats.retain(|(low, high), _| !view.is_gone(*low) && !view.is_gone(*high));
+        }
+        self.seats.entry(pair).or_default()
+    }
+
+    pub(super) fn on_ask(
+        &mut self,
+        now: Time,
+        by: Life,
+        accused: Life,
+        group: &Group,
+        out: &mut OutboxOf<Self>,
+    ) {
+        let vote = self.vote(now, by, accused, group);
+        let tells = self.config.upgrade == Upgrade::Joint && self.config.promises;
+        let (pair, _) = arbiter::pair(by, accused);
+        let newer = match self.seats.get(&pair).filter(|_| tells) {
+            Some(seat) => seat.newer(group),
+            None => Vec::new(),
+        };
+        self.say(out, by.id(), Body::Answer { accused, vote, newer });
+    }
+
+    pub(super) fn on_answer(
+        &mut self,
+        now: Time,
+        by: Life,
+        (accused, vote, newer): (Life, Vote, &[Group]),
+        out: &mut OutboxOf<Self>,
+    ) -> Result<(), Rejected> {
+        let Some(at) = self.cases.iter().position(|case| case.accused == accused) else {
+            return Err(Self::unsolicited(by.peer));
+        };
+        let case = &self.cases[at];
+        if !case.groups.iter().chain(newer).any(|group| is_seated(&self.config, group, by)) {
+            return Err(Self::unsolicited(by.peer));
+        }
+        let mut case = self.cases.remove(at);
+        // A vote changes only when its holder has conceded.
+        let before = case.votes.get(&by.id()).copied();
+        if before.is_none_or(|before| before == Vote::Reject(Reason::Conflict)) {
+            case.votes.insert(by.id(), vote);
+        }
+        for group in newer {
+            if !case.won && case.groups.iter().all(|known| known.version != group.version) {
+                case.groups.push(group.clone());
+                self.ask(now, &mut case, group, out);
+            }
+        }
+        self.cases.push(case);
+        self.decide(now, accused, out);
+        Ok(())
+    }
+
+    /// Whether a case is decided by now.
+    fn decide(&mut self, now: Time, accused: Life, out: &mut OutboxOf<Self>) {
+        let (config, me) = (self.config, self.life());
+        let Some(case) = self.cases.iter_mut().find(|case| case.accused == accused) else { return };
+        if case.won {
+            return;
+        }
+        let end = case.since + config.arbitration;
+        if now > end {
+            return self.depart(now, Some(accused.id()), out);
+        }
+        if config.decide == Decide::Wait && now < end && !case.is_answered(&config, me) {
+            return;
+        }
+        let yields = config.tie == Tie::Concede && me.id() > accused.id();
+        let contested = case.votes.values().any(|&vote| vote == Vote::Reject(Reason::Conflict));
+        match case.tally(&config, me) {
+            Tally::Won => {
+                case.won = true;
+                out.emit(RingEvent::Condemned(accused));
+            }
+            Tally::Closed => {
+                self.cases.retain(|case| case.accused != accused);
+                self.dirty = true;
+                out.emit(RingEvent::Closed(accused.id()));
+            }
+            Tally::Lost if config.tie == Tie::Leave || yields => {
+                self.depart(now, Some(accused.id()), out);
+            }
+            _ if now >= end => {
+                self.depart(now, Some(accused.id()), out);
+            }
+            Tally::Open if yields && case.halved && contested => {
+                self.depart(now, Some(accused.id()), out);
+            }
+            // A concession may still come.
+            Tally::Lost | Tally::Open => {}
+        }
+    }
+
+    pub(super) fn on_verdict_timer(&mut self, now: Time, out: &mut OutboxOf<Self>) {
+        let due: Vec<Life> = self
+            .cases
+            .iter_mut()
+            .filter(|case| case.due(&self.config) <= now)
+            .map(|case| {
+                case.halved = true;
+                case.accused
+            })
+            .collect();
+        for accused in due {
+            self.decide(now, accused, out);
+        }
+    }
+
+    pub(super) fn on_burial_timer(&mut self, now: Time, out: &mut OutboxOf<Self>) {
+        let due = self.cases.iter().find(|case| case.burial(&self.config) <= now);
+        let Some(life) = due.map(|case| case.accused) else { return };
+        self.cases.retain(|case| case.accused != life);
+        let witness = self.view.fact(life.id()).is_some_and(|fact| fact.witness);
+        let fact = Fact { life, kind: Kind::Buried, witness };
+        // Not by way of learning: it is we who know.
+        if self.view.learn(fact) {
+            self.forget(life);
+            out.emit(RingEvent::Buried { life, own: true });
+            self.tell_everybody(now, fact, out);
+        }
+    }
+
+    /// Who asked has left: its votes go to the one it accused (R12.3).
+    pub(super) fn on_concede(
+        &mut self,
+        now: Time,
+        by: Life,
+        accused: Life,
+        born: u64,
+        out: &mut OutboxOf<Self>,
+    ) {
+        let (pair, end) = arbiter::pair(by, accused);
+        let granted = self.seats.get_mut(&pair).and_then(|seat| seat.concede(now, end, born));
+        if let Some(vote) = granted {
+            if accused == self.life() {
+                return;
+            }
+            let body = Body::Answer { accused: by, vote, newer: Vec::new() };
+            self.say(out, accused.id(), body);
+        }
+    }
+
+    /// Leaves because an arbitration, or an upgrade, was lost (R6): stops first, then says so.
+    pub(super) fn depart(&mut self, now: Time, over: Option<NodeId>, out: &mut OutboxOf<Self>) {
+        let me = self.life();
+        let mut told: Vec<NodeId> = self.leases.iter().map(|lease| lease.peer.id()).collect();
+        let cases = core::mem::take(&mut self.cases);
+        out.emit(RingEvent::Departed { over });
+        // Where everybody arbitrates, what stays behind is to find out for itself whether it has a majority.
+        if self.config.departure == Departure::Notify && self.config.far != Far::Everybody {
+            told.extend(self.neighbours().iter().map(Life::id));
+            told.sort_unstable();
+            told.dedup();
+            for id in told {
+                self.say(out, id, Body::Leave { forced: true });
+            }
+        }
+        if self.config.tie == Tie::Concede {
+            for case in cases.iter().filter(|case| !case.won) {
+                for group in &case.groups {
+                    for id in seats(&self.config, group, (me, case.accused)) {
+                        let body = Body::Concede { accused: case.accused, born: group.born };
+                        self.say(out, id, body);
+                    }
+                }
+            }
+        }
+        let known: Vec<NodeId> = self.view.ring().to_vec();
+        self.become_out();
+        if self.config.rejoin {
+            self.view.learn(Fact { life: me, kind: Kind::Left, witness: self.witness });
+            for id in known {
+                if id != self.me.id && !self.contacts.contains(&id) {
+                    self.contacts.push(id);
+                }
+            }
+            self.begin_join(now, out);
+        }
+    }
+
+    /// Goodbye, of our own accord (R6).
+    pub(super) fn leave(&mut self, now: Time, out: &mut OutboxOf<Self>) {
+        if !self.is_active() {
+            return self.become_out();
+        }
+        let waiting: Vec<NodeId> = self.leases.iter().map(|lease| lease.peer.id()).collect();
+        for &id in &waiting {
+            self.say(out, id, Body::Leave { forced: false });
+        }
+        self.cases.clear();
+        self.emits.clear();
+        for lease in &mut self.leases {
+            lease.due = Time::NEVER;
+            lease.proposal = None;
+            lease.closing = None;
+            lease.retry = (Time::NEVER, 0);
+        }
+        self.role = Role::Leaving { until: now + self.config.session, waiting };
+    }
+
+    pub(super) fn on_leave(&mut self, now: Time, by: Life, forced: bool, out: &mut OutboxOf<Self>) {
+        self.say(out, by.id(), Body::LeaveAck);
+        // A joiner that withdraws was never listed; its lease goes all the same (E15).
+        self.leases.retain(|lease| lease.peer != by);
+        let fact = Fact { life: by, kind: Kind::Left, witness: false };
+        if self.view.learn(fact) {
+            self.forget(by);
+            out.emit(RingEvent::Left { life: by, forced });
+            self.tell_everybody(now, fact, out);
+        }
+    }
+}
+
+/// Pairs held before those that are over are looked for. Arbitrary, above what a node of a quiet ring holds.
+const SEATS: usize = 256;
