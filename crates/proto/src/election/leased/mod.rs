@@ -1,6 +1,6 @@
 //! The leased leader: at most one at any instant, while clocks drift by no more than configured.
 //!
-//! Source: rule `R11` of `docs/protocols/arbitrated.md`, on [`ring`](crate::membership::ring). The owner of a key leads
+//! Source: rule `R11` of `docs/protocols/arbitrated.md`, on [`ring`]. The owner of a key leads
 //! while its leases last; whoever follows it waits until they have run out. Authority is a function of time: an answer
 //! that names this node carries the instant up to which it may act.
 //!
