@@ -177,7 +177,7 @@ impl World {
         command.process_group(0).stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut shell = command.spawn().expect("bash");
         let mut commands = shell.stdin.take().unwrap();
-        writeln!(commands, "exec 2>&1; set -euo pipefail").unwrap();
+        writeln!(commands, "exec 2>&1; set -euo pipefail; trap 'echo; echo failed' EXIT").unwrap();
         let output = BufReader::new(shell.stdout.take().unwrap());
         let (sender, said) = mpsc::channel();
         thread::spawn(move || {
@@ -231,6 +231,7 @@ impl World {
         loop {
             match machine.said.recv_timeout(Duration::from_secs(40)) {
                 Ok(line) if line == "done with it" => break,
+                Ok(line) if line == "failed" => panic!("{place}:\n{script}\n{}", said.join("\n")),
                 Ok(line) => said.push(line),
                 Err(why) => panic!("{place}: {why}\n{script}\nsaid:\n{}", said.join("\n")),
             }
@@ -258,7 +259,7 @@ fn beside(line: &str) -> String {
     let until =
         |what: &str| format!("for i in $(seq 100); do {what} && break; sleep 0.1; done; {what}");
     if line.starts_with("bellwether agent ") {
-        return format!("{line} & {}", until("bellwether members >/dev/null 2>&1"));
+        return format!("{line} & {}", until("bellwether leaders >/dev/null 2>&1"));
     }
     if line.starts_with("bellwether monitor") {
         // Ended after a moment, and still running by then.
@@ -273,25 +274,33 @@ fn beside(line: &str) -> String {
 
 #[test]
 fn every_command_in_readme_and_guide_works() {
-    let mut skipped = BTreeSet::new();
-    let mut worked = 0;
-    for (page, text) in pages() {
-        let blocks = blocks(&text, &["sh", "console"]);
-        let mut world = World::new();
-        blocks.iter().for_each(|block| world.add(&block.machine));
-        for block in &blocks {
-            world.run(&page, block, &mut skipped);
-            worked += 1;
+    let pages = pages();
+    let (mut skipped, mut worked) = (BTreeSet::new(), 0);
+    thread::scope(|scope| {
+        let runs: Vec<_> = pages.iter().map(|page| scope.spawn(move || run(page))).collect();
+        for (more, count) in runs.into_iter().map(|run| run.join().expect("a page that works")) {
+            skipped.extend(more);
+            worked += count;
         }
-        if page.ends_with("virtual-ip.md") {
-            let changes = fs::read_to_string(world.machines["here"].root.join("changes"));
-            let changes = changes.expect("the hook ran");
-            assert!(changes.contains("ip address replace 192.168.1.80/24 dev eth0"), "{changes}");
-        }
-    }
+    });
     assert!(worked > 15, "{worked} blocks");
     let idle = SKIPPED.iter().filter(|(command, _)| !skipped.contains(command));
     assert_eq!(idle.count(), 0, "in the list of what is not run, and in no page");
+}
+
+/// Runs a page; what was left out, and how many blocks there were.
+fn run((page, text): (&String, &String)) -> (BTreeSet<&'static str>, usize) {
+    let mut skipped = BTreeSet::new();
+    let blocks = blocks(text, &["sh", "console"]);
+    let mut world = World::new();
+    blocks.iter().for_each(|block| world.add(&block.machine));
+    blocks.iter().for_each(|block| world.run(page, block, &mut skipped));
+    if page.ends_with("virtual-ip.md") {
+        let changes = fs::read_to_string(world.machines["here"].root.join("changes"));
+        let changes = changes.expect("the hook ran");
+        assert!(changes.contains("ip address replace 192.168.1.80/24 dev eth0"), "{changes}");
+    }
+    (skipped, blocks.len())
 }
 
 #[test]
