@@ -1,21 +1,29 @@
-//! A program that does something only while it leads: `cargo run -p bellwether-agent --example embed`.
+//! A program that is a node, and does something while it leads.
 
-#![allow(missing_docs, unreachable_pub, reason = "an example")]
+use std::time::Duration;
 
 use bellwether_agent::{Agent, Config, KeyRing, config::Profile};
 
 #[tokio::main(flavor = "current_thread")]
-pub async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    // A real one has a name, a cluster and a key file of its own, and somebody to join.
-    let mut config = Config::new("kitchen", "home", "unused.key");
-    (config.bind, config.api) = ("127.0.0.1:0".parse()?, "127.0.0.1:0".parse()?);
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let mut config = Config::new("kitchen", "home", "cluster.key");
+    config.bind = "127.0.0.1:0".parse()?;
+    config.api = "127.0.0.1:0".parse()?;
     config.timing = Profile::Local.timing();
+    // A program of several would use `Agent::start`, which reads the key from its file.
     let agent = Agent::start_with(&config, &KeyRing::generate()?).await?;
     let mut handle = agent.handle().clone();
-    while !handle.status().await?.elections[0].is_leader {
-        handle.wait_after(handle.index()).await?;
+    for _ in 0..3 {
+        let status = handle.status().await?;
+        let election = &status.elections[0];
+        match (&election.epoch, election.is_leader) {
+            (Some(epoch), true) => println!("leading under {epoch}: work for a moment"),
+            _ => println!("not leading: wait for news"),
+        }
+        // News, or a while without any.
+        let news = handle.wait_after(handle.index());
+        let _ = tokio::time::timeout(Duration::from_secs(1), news).await;
     }
-    println!("I lead, under {:?}", handle.status().await?.elections[0].epoch);
     agent.leave().await;
     Ok(())
 }

@@ -28,6 +28,7 @@ use crate::{
     hooks::{HookView, Hooks},
     key::{KeyError, KeyRing},
     node::{self, Node},
+    notify::{Manager, Watchdog},
     profile::About,
     seal::Sealer,
     status::Role,
@@ -111,8 +112,7 @@ impl Agent {
     ///
     /// [`StartError`]. Nothing is left running.
     pub async fn start(config: &Config) -> Result<Self, StartError> {
-        let ring = KeyRing::read(&config.key_file)?;
-        Self::start_with(config, &ring).await
+        Self::start_watched(config, &KeyRing::read(&config.key_file)?, None).await
     }
 
     /// Starts one with these keys.
@@ -121,10 +121,18 @@ impl Agent {
     ///
     /// [`StartError`]. Nothing is left running.
     pub async fn start_with(config: &Config, ring: &KeyRing) -> Result<Self, StartError> {
+        Self::start_watched(config, ring, None).await
+    }
+
+    async fn start_watched(
+        config: &Config,
+        ring: &KeyRing,
+        watchdog: Option<Watchdog>,
+    ) -> Result<Self, StartError> {
         let listener = TcpListener::bind(config.api)
             .await
             .map_err(|source| StartError::Api { address: config.api, source })?;
-        Self::start_on(config, ring, Some(listener)).await
+        Self::start_on(config, ring, Some(listener), watchdog).await
     }
 
     /// Starts one with these keys that answers only through its handle; whoever starts it sees to `config.api`.
@@ -133,13 +141,14 @@ impl Agent {
     ///
     /// [`StartError`]. Nothing is left running.
     pub async fn start_unserved(config: &Config, ring: &KeyRing) -> Result<Self, StartError> {
-        Self::start_on(config, ring, None).await
+        Self::start_on(config, ring, None, None).await
     }
 
     async fn start_on(
         config: &Config,
         ring: &KeyRing,
         listener: Option<TcpListener>,
+        watchdog: Option<Watchdog>,
     ) -> Result<Self, StartError> {
         let api = listener.as_ref().map_or(Ok(config.api), TcpListener::local_addr);
         let api = api.map_err(|source| StartError::Api { address: config.api, source })?;
@@ -158,7 +167,7 @@ impl Agent {
         let core = Core::new(settings, store, seeds, now, Seed::new(seed));
         let (handle, inbox) = Handle::connect();
         let patience = config.timing.election * 12;
-        let node = Node::new(core, transport, inbox, config.timing.guard, patience);
+        let node = Node::new(core, transport, inbox, config.timing.guard, patience, watchdog);
         let node = tokio::spawn(node.run());
         let (hooks, view) = if config.hooks.is_empty() {
             (None, HookView::none())
@@ -261,7 +270,7 @@ async fn bar_the_dirty(config: Config, handle: Handle, mut hooks: HookView) {
 }
 
 /// Runs an agent until it has left, or is told to stop by TERM or INT; then it leaves. On HUP it takes over what
-/// `reread` finds, and says what came of it.
+/// `reread` finds, and says what came of it. A service manager that asks for it (`NOTIFY_SOCKET`) is told of all that.
 ///
 /// # Errors
 ///
@@ -280,8 +289,11 @@ pub async fn run(
         listen(SignalKind::interrupt())?,
         listen(SignalKind::hangup())?,
     ];
-    let agent = Agent::start(config).await?;
+    let manager = Manager::of_environment().map_err(StartError::Setting)?;
+    let ring = KeyRing::read(&config.key_file)?;
+    let agent = Agent::start_watched(config, &ring, manager.watchdog()).await?;
     started(&agent);
+    manager.ready();
     let (handle, mut config) = (agent.handle().clone(), config.clone());
     loop {
         tokio::select! {
@@ -289,6 +301,7 @@ pub async fn run(
             _ = terminate.recv() => {}
             _ = interrupt.recv() => {}
             _ = hangup.recv() => {
+                manager.reloading();
                 said(match reread() {
                     Ok(newer) => {
                         let taken = agent.reload(&config, &newer).await;
@@ -299,9 +312,11 @@ pub async fn run(
                     }
                     Err(error) => Err(error),
                 });
+                manager.ready();
                 continue;
             }
         }
+        manager.stopping();
         let _: Result<_, Stopped> = handle.request(Request::Leave).await;
         break;
     }

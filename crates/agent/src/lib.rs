@@ -52,6 +52,7 @@ mod handle;
 pub mod hooks;
 mod key;
 mod node;
+mod notify;
 mod profile;
 mod seal;
 mod status;

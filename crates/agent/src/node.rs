@@ -19,6 +19,7 @@ use crate::{
     clock,
     core::{Core, Outgoing},
     handle::{Inbox, Request, Requested},
+    notify::Watchdog,
     transport::Transport,
 };
 
@@ -32,6 +33,7 @@ pub(crate) struct Node {
     /// How long a successor gets before a leader leaves regardless.
     patience: Duration,
     leaving: Option<Leaving>,
+    watchdog: Option<Watchdog>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -60,8 +62,9 @@ impl Node {
         inbox: Inbox,
         guard: Duration,
         patience: Duration,
+        watchdog: Option<Watchdog>,
     ) -> Self {
-        Self { core, transport, inbox, guard, patience, leaving: None }
+        Self { core, transport, inbox, guard, patience, leaving: None, watchdog }
     }
 
     /// Runs until it has left, or nobody holds a handle any more.
@@ -70,6 +73,9 @@ impl Node {
         loop {
             let before = clock::now();
             self.flush(before);
+            if let Some(watchdog) = &mut self.watchdog {
+                watchdog.feed(before);
+            }
             if self.is_done(before) {
                 return;
             }
@@ -102,7 +108,8 @@ impl Node {
     /// When to be awake at the latest. A runtime's timers stand still during suspend, so whoever would sleep for long
     /// looks at the clock in between.
     fn wake(&self, now: Time, deadline: Option<Time>) -> Time {
-        let longest = now + LONGEST_SLEEP;
+        let fed = self.watchdog.as_ref().map_or(Time::NEVER, Watchdog::due);
+        let longest = (now + LONGEST_SLEEP).min(fed);
         deadline.map_or(longest, |deadline| deadline.max(now).min(longest))
     }
 

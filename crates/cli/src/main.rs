@@ -20,6 +20,7 @@ mod guarded;
 mod init;
 mod keys;
 mod lab;
+mod manual;
 mod monitor;
 mod output;
 mod sim;
@@ -100,6 +101,10 @@ enum Command {
     Lab(lab::Args),
     /// Try elections and memberships against the conformance suite
     Conform(conform::Args),
+    /// Print completions for a shell
+    Completions(manual::CompletionsArgs),
+    /// Print or write the manual
+    Man(manual::ManArgs),
     /// How `run` becomes its command
     #[command(hide = true)]
     Become(guarded::BecomeArgs),
@@ -130,6 +135,8 @@ impl Command {
             | Self::ForceLeave(_)
             | Self::Resign(_)
             | Self::Transfer(_)
+            | Self::Completions(_)
+            | Self::Man(_)
             | Self::Become(_) => false,
         }
     }
@@ -159,6 +166,8 @@ impl Command {
             Self::Sim(args) => sim::run(args).map(Exit::from),
             Self::Lab(args) => lab::run(args).map(Exit::from),
             Self::Conform(args) => conform::run(args).map(Exit::from),
+            Self::Completions(args) => manual::completions(&args).map(Exit::from),
+            Self::Man(args) => manual::man(&args).map(Exit::from),
             Self::Become(args) => guarded::become_command(&args),
         }
     }
