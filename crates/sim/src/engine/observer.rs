@@ -1,0 +1,101 @@
+//! Whoever watches a run.
+
+use super::*;
+
+/// Somebody who watches a run. Every method does nothing unless implemented, and costs nothing then.
+pub trait Observer<M: Machine> {
+    /// `node` begins a new life with what is left of its durable state.
+    fn started(&mut self, _now: Time, _node: NodeId, _state: State) {}
+
+    /// `node` is about to handle `input`.
+    fn input(&mut self, _now: Time, _node: NodeId, _input: &InputOf<'_, M>) {}
+
+    /// The last input was refused.
+    fn rejected(&mut self, _now: Time, _node: NodeId, _why: &Rejected) {}
+
+    /// `node` asked for `effect`.
+    fn effect(&mut self, _now: Time, _node: NodeId, _effect: &EffectOf<M>) {}
+
+    /// `node` has sent `message`, to one node or to whoever there is, and this became of it.
+    fn sent(&mut self, _node: NodeId, _to: Option<NodeId>, _message: &M::Message, _way: &Travel) {}
+
+    /// `node` has handled an input and its effects have been carried out.
+    fn handled(&mut self, _now: Time, _node: NodeId, _machine: &M) {}
+
+    /// `node` is no longer running.
+    fn stopped(&mut self, _now: Time, _node: NodeId) {}
+
+    /// `node` is frozen.
+    fn paused(&mut self, _now: Time, _node: NodeId) {}
+
+    /// The clock of `node` runs this many millionths fast from now on.
+    fn drifted(&mut self, _now: Time, _node: NodeId, _ppm: i32) {}
+
+    /// Who can talk to whom has changed.
+    fn topology(&mut self, _now: Time, _network: &Network) {}
+
+    /// Whether enough has been seen: ends [`Sim::advance`] early.
+    fn done(&self) -> bool {
+        false
+    }
+}
+
+/// Nobody watches.
+impl<M: Machine> Observer<M> for () {}
+
+/// Two watch, the first one first.
+impl<M: Machine, A: Observer<M>, B: Observer<M>> Observer<M> for (A, B) {
+    fn started(&mut self, now: Time, node: NodeId, state: State) {
+        self.0.started(now, node, state);
+        self.1.started(now, node, state);
+    }
+
+    fn input(&mut self, now: Time, node: NodeId, input: &InputOf<'_, M>) {
+        self.0.input(now, node, input);
+        self.1.input(now, node, input);
+    }
+
+    fn rejected(&mut self, now: Time, node: NodeId, why: &Rejected) {
+        self.0.rejected(now, node, why);
+        self.1.rejected(now, node, why);
+    }
+
+    fn effect(&mut self, now: Time, node: NodeId, effect: &EffectOf<M>) {
+        self.0.effect(now, node, effect);
+        self.1.effect(now, node, effect);
+    }
+
+    fn sent(&mut self, node: NodeId, to: Option<NodeId>, message: &M::Message, way: &Travel) {
+        self.0.sent(node, to, message, way);
+        self.1.sent(node, to, message, way);
+    }
+
+    fn handled(&mut self, now: Time, node: NodeId, machine: &M) {
+        self.0.handled(now, node, machine);
+        self.1.handled(now, node, machine);
+    }
+
+    fn stopped(&mut self, now: Time, node: NodeId) {
+        self.0.stopped(now, node);
+        self.1.stopped(now, node);
+    }
+
+    fn paused(&mut self, now: Time, node: NodeId) {
+        self.0.paused(now, node);
+        self.1.paused(now, node);
+    }
+
+    fn drifted(&mut self, now: Time, node: NodeId, ppm: i32) {
+        self.0.drifted(now, node, ppm);
+        self.1.drifted(now, node, ppm);
+    }
+
+    fn topology(&mut self, now: Time, network: &Network) {
+        self.0.topology(now, network);
+        self.1.topology(now, network);
+    }
+
+    fn done(&self) -> bool {
+        self.0.done() || self.1.done()
+    }
+}
