@@ -217,6 +217,10 @@ impl World {
                 skipped.insert(command);
                 continue;
             }
+            if bare.starts_with("curl ") && Command::new("curl").arg("-V").output().is_err() {
+                println!("{place}: not run: {bare}: there is no curl here");
+                continue;
+            }
             println!("{place}: {}: {bare}", block.machine);
             script += &beside(&fewer(bare));
             script.push('\n');
