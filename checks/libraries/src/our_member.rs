@@ -7,22 +7,27 @@ use bellwether_agent::{
     config::{Profile, Seed},
 };
 
-use crate::{Alive, Library, MEMBERS, address};
+use crate::{Alive, Library, MEMBERS, Waits, address};
 
-pub(crate) fn library(ring: KeyRing) -> Library {
-    let member = move |place, alive| -> crate::Life { Box::pin(live(place, alive, ring.clone())) };
+pub(crate) fn library(waits: Waits, ring: KeyRing) -> Library {
+    let member =
+        move |place, alive| -> crate::Life { Box::pin(live(place, alive, waits, ring.clone())) };
     Library {
         name: "Bellwether",
-        settings: "encrypted; one election runs besides".to_owned(),
+        settings: "encrypted; one election runs besides, whose leader is watched".to_owned(),
         member: Arc::new(member),
     }
 }
 
-async fn live(place: usize, alive: Alive, ring: KeyRing) {
+async fn live(place: usize, alive: Alive, waits: Waits, ring: KeyRing) {
     let mut config = Config::new(name(place), "garden", "unused.key");
     config.bind = address(place);
     config.api.set_port(0);
     config.timing = Profile::Lan.timing();
+    let ours = |wait: Duration| bellwether_proto::Duration::from_micros(wait.as_micros() as u64);
+    let Waits { period, ack, suspicion } = waits;
+    (config.timing.period, config.timing.ack) = (ours(period), ours(ack));
+    config.timing.suspicion = ours(suspicion);
     let seed = |place| Seed { host: address(place).ip().to_string(), port: address(place).port() };
     config.join = (0..3).map(seed).collect();
     let agent = Agent::start_with(&config, &ring).await.expect("its address is free");
