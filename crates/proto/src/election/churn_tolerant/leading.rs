@@ -164,9 +164,15 @@ impl ChurnTolerant {
         let in_vain = self.round.as_ref().is_some_and(Round::hands_over);
         let ignored = if in_vain { self.dead.clone() } else { Vec::new() };
         let ignored_until = now + self.config.timeout * IGNORED;
+        let before = self.record.map(|record| record.claim.leader.peer.id);
         self.vouch(now, claim, out);
         self.tenure = Some(Tenure { ignored, ignored_until, ..Tenure::default() });
         self.announce(now, out);
+        // Whoever led before may be mute and not dead: nobody lists it any more, but it should know.
+        let gossips = matches!(self.config.multicast, Multicast::Gossip { .. });
+        if let Some(before) = before.filter(|&id| gossips && self.view.get(id).is_none()) {
+            self.tell(before, out);
+        }
         self.after_leader(now, &claim);
     }
 

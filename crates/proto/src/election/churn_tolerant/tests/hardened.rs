@@ -635,3 +635,24 @@ fn whoever_gives_up_at_any_moment_somebody_leads_again() {
         assert!(agreed && settled, "{variant:?}, seed {seed}: {leaders:?}, settled: {settled}");
     }
 }
+
+#[test]
+fn whoever_was_given_up_is_told_who_leads_now() {
+    let gossip = Multicast::Gossip { spread: 2, refresh: ms(2_000) };
+    let config = base(Form::Hardened, 2).with_multicast(gossip).unwrap();
+    let mut world = World::complete(config, 5, 6);
+    world.elect(3);
+    world.pass(ms(5_000));
+    assert!(world.agreed(0));
+    // Nobody hears it; it hears them.
+    (1..6).for_each(|node| world.fails(node, 0));
+    let begun = world.now;
+    while world.now < begun + ms(5_000) {
+        world.wake();
+        while let Some(at) = world.flying.iter().position(|letter| letter.from != 0) {
+            world.deliver(at);
+            world.flying.retain(|letter| letter.from != 0);
+        }
+    }
+    assert_ne!(world.node(0).leadership().leader, Some(id(0)), "{:?}", world.leaders());
+}
