@@ -229,7 +229,7 @@ fn row(metric: Metric, summary: Option<Summary>, several: bool) -> Vec<String> {
 
 fn number(value: f64, unit: Unit) -> String {
     match unit {
-        Unit::Seconds | Unit::Ratio => format!("{value:.4}"),
+        Unit::Seconds | Unit::Ratio | Unit::Joules => format!("{value:.4}"),
         Unit::Count | Unit::Bytes if value.fract() == 0.0 => format!("{value:.0}"),
         Unit::Count | Unit::Bytes => format!("{value:.2}"),
     }

@@ -19,6 +19,7 @@ use crate::{
     scenario::{Scenario, State},
     schedule::{self, Favourite, Word},
     watch::Watch,
+    world,
 };
 
 /// A machine that is, or stands on, a member of a ring.
@@ -461,7 +462,7 @@ pub fn study(scenario: &Scenario, seed: u64, log: Log<'_>) -> Result<Option<Stud
             let watch = Watch::new(scenario.capacity(), scenario.until);
             let arbitrating = Arbitrating::new(scenario.capacity(), config.session());
             let root = Seed::new(seed);
-            let (network, nodes) = run::world(scenario, root)?;
+            let (network, nodes) = world::world(scenario, root)?;
             let observer = ((watch, arbitrating), log);
             let mut sim = Sim::new(network, nodes, root, build, observer);
             let word = Word { elect: Some(leased::Command::Resign), ..Word::none() };

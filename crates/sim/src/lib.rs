@@ -62,11 +62,12 @@ pub mod lists;
 pub mod log;
 pub mod membership_trace;
 pub mod metric;
+pub mod mobility;
 pub mod network;
 pub mod party;
 pub mod polls;
 pub mod queue;
-
+pub mod radio;
 pub mod rolls;
 pub mod run;
 pub mod scenario;
@@ -74,3 +75,4 @@ pub mod schedule;
 pub mod serving;
 pub mod trace;
 pub mod watch;
+pub mod world;

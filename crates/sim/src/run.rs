@@ -36,6 +36,7 @@ use crate::{
     metric::{Hops, Metric},
     network::{Disconnected, Network, Placed, place},
     polls::{self, Poll, Polls},
+    radio::{self, Usage},
     rolls::{Reel, Rolls},
     scenario::{
         AnnounceSettings, Initiator, Lists as ListSource, Loss, Missing, Protocol, Roles, Scenario,
@@ -45,6 +46,7 @@ use crate::{
     serving,
     trace::TraceHash,
     watch::Watch,
+    world::world,
 };
 
 /// What one run came to.
@@ -611,14 +613,6 @@ fn run_membership(
     })
 }
 
-/// The network of a scenario, with nobody up, and how many nodes it has room for.
-pub(crate) fn world(scenario: &Scenario, seed: Seed) -> Result<(Network, u32), Disconnected> {
-    let nodes = scenario.capacity();
-    let described = &scenario.network;
-    let placed = place(&described.placement, nodes, &mut seed.named("placement").rng())?;
-    Ok((Network::new(described, placed, nodes, seed.named("network").rng()), nodes))
-}
-
 /// Builds the world of a scenario and lets it run to its end.
 pub(crate) fn simulate<M: Machine, O: Observer<M> + Favourite>(
     scenario: &Scenario,
@@ -678,7 +672,30 @@ pub(crate) fn counted<M: Machine, O: Observer<M>>(
         (Metric::Events, events),
     ];
     let counted = counted.into_iter().map(|(metric, count)| (metric, Some(count as f64)));
-    own.into_iter().chain(counted).collect()
+    own.into_iter().chain(counted).chain(aired(sim)).collect()
+}
+
+/// What nodes with radios are measured by.
+fn aired<M: Machine, O: Observer<M>>(sim: &Sim<M, O>) -> Vec<(Metric, Option<f64>)> {
+    let Some(air) = sim.network().air() else { return Vec::new() };
+    let Usage { frames, collisions, dropped } = air.usage();
+    let whole = sim.now().since(Time::ZERO);
+    let (mut busy, mut total, mut dynamic) = (Duration::ZERO, 0.0, 0.0);
+    for (sent, received) in (0..sim.len()).map(|node| air.times(node)) {
+        let energy = radio::energy(whole, sent, received);
+        busy += sent + received;
+        (total, dynamic) = (total + energy.0, dynamic + energy.1);
+    }
+    let nodes = f64::from(sim.len());
+    let radios = whole.as_secs_f64() * nodes;
+    vec![
+        (Metric::Frames, Some(frames as f64)),
+        (Metric::Collisions, Some(collisions as f64)),
+        (Metric::QueueDrops, Some(dropped as f64)),
+        (Metric::AirShare, (radios > 0.0).then(|| busy.as_secs_f64() / radios)),
+        (Metric::Energy, Some(total / nodes)),
+        (Metric::DynamicEnergy, Some(dynamic / nodes)),
+    ]
 }
 
 #[cfg(test)]
@@ -701,6 +718,8 @@ mod tests {
             delay,
             loss: Loss::None,
             routing: Routing::Length,
+            mobility: Default::default(),
+            radio: Default::default(),
         };
         let mut rng = Seed::new(1).rng();
         let placed = place(&placement, 49, &mut rng).unwrap();
