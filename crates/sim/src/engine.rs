@@ -13,8 +13,7 @@ use std::collections::BTreeMap;
 
 use bellwether_proto::{
     Boot, Duration, Effect, EffectOf, Input, InputOf, Machine, NodeId, Outbox, OutboxOf, Peer,
-    Rejected, Rng, Seed, Time,
-    wire::{self, Wire as _},
+    Rejected, Rng, Seed, Time, wire,
 };
 
 pub use self::observer::Observer;
@@ -572,8 +571,15 @@ impl<M: Machine, O: Observer<M>> Sim<M, O> {
         }
     }
 
+    /// Counts a message that is sent; returns its bytes.
     #[inline]
-    fn count(&mut self, from: u32, to: Option<NodeId>, message: &M::Message, travel: Travel) {
+    fn count(
+        &mut self,
+        from: u32,
+        to: Option<NodeId>,
+        message: &M::Message,
+        travel: Travel,
+    ) -> u64 {
         self.observer.sent(node_id(from), to, message, &travel);
         let bytes = wire::datagram_len(message) as u64;
         self.hash.fold_value(message);
@@ -584,6 +590,7 @@ impl<M: Machine, O: Observer<M>> Sim<M, O> {
         self.counters.by_hops[(travel.transmissions as usize).min(LONGEST_WAY + 1)] += 1;
         self.counters.lost += u64::from(travel.lost);
         self.counters.undeliverable += u64::from(travel.unreachable);
+        bytes
     }
 
     /// Makes sure the node is woken at its deadline; a leaving node without one is gone.

@@ -29,7 +29,11 @@ pub fn movement(scenario: &Scenario, seed: u64) -> Result<Option<Arc<Movement>>,
 }
 
 /// The network of a scenario, with nobody up, and how many nodes it has room for.
-pub(crate) fn world(scenario: &Scenario, seed: Seed) -> Result<(Network, u32), Disconnected> {
+///
+/// # Errors
+///
+/// [`Disconnected`] if a random placement cannot be drawn.
+pub fn world(scenario: &Scenario, seed: Seed) -> Result<(Network, u32), Disconnected> {
     let nodes = scenario.capacity();
     Ok((world_of(scenario, nodes, seed)?, nodes))
 }

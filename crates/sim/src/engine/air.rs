@@ -10,7 +10,6 @@ impl<M: Machine, O: Observer<M>> Sim<M, O> {
     /// Hands a message to the radio of its sender.
     pub(super) fn transmit(&mut self, from: u32, to: Option<NodeId>, message: M::Message) {
         let sender = peer(from, self.nodes[from as usize].boot);
-        let bytes = message.encoded_len() as u64;
         let receiver = match to.map(|to| u32::try_from(to.get())) {
             None => None,
             Some(Ok(to)) if (to as usize) < self.nodes.len() => Some(to),
@@ -20,7 +19,8 @@ impl<M: Machine, O: Observer<M>> Sim<M, O> {
             }
         };
         let once = Travel { transmissions: 1, ..Travel::default() };
-        self.count(from, to, &message, once);
+        // The air carries the message and headers of its own, not the envelope of datagrams.
+        let bytes = self.count(from, to, &message, once) - wire::HEADER_LEN as u64;
         let parcel = self.parcels.store(sender, message, 1);
         let frame = Frame { parcel, to: receiver, airtime: radio::airtime(bytes) };
         match self.network.offer(self.now, from, frame) {
