@@ -56,7 +56,8 @@ fn main() {
     for (name, nodes, side, range, radio, seconds) in air {
         let scenario = scenario(nodes, side, range, "random-walk", radio, seconds);
         let (network, capacity) = world(&scenario, Seed::new(1)).expect("a field takes anybody");
-        let build = Box::new(|_: Peer, seed: Seed, _| Chatter { rng: seed.rng(), next: Time::ZERO });
+        let build =
+            Box::new(|_: Peer, seed: Seed, _| Chatter { rng: seed.rng(), next: Time::ZERO });
         let mut sim = Sim::new(network, capacity, Seed::new(1), build, ());
         let begun = Instant::now();
         play(&mut sim, &scenario, Seed::new(1), Word::none()).expect("nothing to keep connected");

@@ -459,7 +459,7 @@ pub fn study(scenario: &Scenario, seed: u64, log: Log<'_>) -> Result<Option<Stud
             let build: Builder<Leased> = Box::new(move |me, seed, durable| {
                 Leased::new(make(me, seed).with_witnesses(&witnesses), election, durable)
             });
-            let watch = Watch::new(scenario.capacity(), scenario.until);
+            let watch = Watch::new(scenario.capacity(), scenario.until).telling(&log);
             let arbitrating = Arbitrating::new(scenario.capacity(), config.session());
             let root = Seed::new(seed);
             let (network, nodes) = world::world(scenario, root)?;

@@ -153,7 +153,7 @@ fn run_election<M: Election<Message: Announcement>>(
     log: Log<'_>,
     build: Builder<M>,
 ) -> Result<Outcome, Disconnected> {
-    let watch = Watch::new(scenario.capacity(), scenario.until);
+    let watch = Watch::new(scenario.capacity(), scenario.until).telling(&log);
     let announcing = Announcing::new(scenario.capacity(), scenario.until);
     let mut sim = simulate(scenario, seed, build, ((watch, announcing), log))?;
     let end = sim.now();
@@ -213,7 +213,7 @@ fn run_stack(
     members: Members<Stack>,
 ) -> Result<Outcome, Disconnected> {
     let Members { world, build, survey } = members;
-    let watch = Watch::new(scenario.capacity(), scenario.until);
+    let watch = Watch::new(scenario.capacity(), scenario.until).telling(&log);
     let acknowledges = |message: &stack::Message| match message {
         stack::Message::Membership(message) => acknowledges(message),
         stack::Message::Election(..) | stack::Message::Churn(_) => false,
@@ -287,7 +287,7 @@ fn run_on_lists(
         root.named("network").rng(),
     );
     let rolls = Rc::new(RefCell::new(rolls));
-    let watch = Watch::new(nodes, scenario.until);
+    let watch = Watch::new(nodes, scenario.until).telling(&log);
     let observer = ((watch, Electing::new(nodes, election)), log);
     let build = polls::builder(Rc::clone(&rolls), election);
     let mut sim = Sim::new(network, nodes, root, build, observer);

@@ -284,7 +284,7 @@ pub(crate) fn run(
     let members: Arc<[NodeId]> = (0..u64::from(voters)).map(NodeId::new).collect();
     let config = settings.config;
     let build = move |me, seed, durable| Bandit::new(me, members.clone(), config, seed, durable);
-    let mut watch = Watch::new(scenario.capacity(), scenario.until);
+    let mut watch = Watch::new(scenario.capacity(), scenario.until).telling(&log);
     if config.profile() == Profile::Hardened {
         watch = watch.by_majority_of(voters);
     }
