@@ -16,6 +16,7 @@ mod command;
 mod config;
 mod conform;
 mod dev;
+mod field;
 mod guarded;
 mod init;
 mod keys;

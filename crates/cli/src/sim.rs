@@ -6,6 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use bellwether_proto::Duration;
 use bellwether_sim::{
     log::{Entry, Log},
     membership_trace::INTERVAL,
@@ -16,6 +17,7 @@ use bellwether_sim::{
 use comfy_table::{CellAlignment, Table, presets};
 use serde_json::json;
 
+use crate::field;
 use crate::output::{Failure, about, entry_json, on_threads, print_step, progress};
 
 #[derive(clap::Args)]
@@ -41,6 +43,18 @@ pub(crate) struct Args {
     /// Write what all nodes list every two seconds to a new file; needs a membership, and one run
     #[arg(long, value_name = "FILE", conflicts_with_all = ["runs", "replay"])]
     record_membership: Option<PathBuf>,
+    /// Write how the nodes move to a new file, in BonnMotion's format; compressed if its name ends in .gz
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["runs", "replay"])]
+    movement: Option<PathBuf>,
+    /// Write when links come and go to a new file: seconds, both nodes, 1 or 0
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["runs", "replay"])]
+    links: Option<PathBuf>,
+    /// Write pictures of the field into a folder, an animation and a page to look at them
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["runs", "replay"])]
+    frames: Option<PathBuf>,
+    /// Simulated time between two pictures
+    #[arg(long, value_name = "TIME", default_value = "1s", requires = "frames", value_parser = span)]
+    every: Duration,
     /// Print one run step by step
     #[arg(long, value_name = "SEED", conflicts_with_all = ["runs", "seed"])]
     replay: Option<u64>,
@@ -54,6 +68,7 @@ Examples:
   bellwether sim scenarios/announce-failover.toml --seed 1
   bellwether sim scenarios/announce-delay.toml --runs 1000 --set network.loss.rate=0.2
   bellwether sim scenarios/announce-failover.toml --replay 7
+  bellwether sim scenarios/moving-field.toml --frames field --every 500ms
 
 Exit codes:
   0  done    1  an invariant did not hold    2  wrong usage or wrong scenario";
@@ -69,6 +84,15 @@ pub(crate) fn run(args: Args) -> Result<bool, Failure> {
     }
     if let Some(path) = &args.record_membership {
         write_membership(&scenario, args.seed, path)?;
+    }
+    if let Some(path) = &args.movement {
+        field::write_movement(&scenario, args.seed, path)?;
+    }
+    if let Some(path) = &args.links {
+        field::write_links(&scenario, args.seed, path)?;
+    }
+    if let Some(folder) = &args.frames {
+        field::write_frames(&scenario, args.seed, folder, args.every)?;
     }
     let bar = progress(args.runs);
     let threads = args.threads.map(usize::from);
@@ -137,8 +161,17 @@ fn write_membership(scenario: &Scenario, seed: u64, path: &Path) -> Result<(), F
     file.write_all(&trace.to_bytes()).map_err(about(path))
 }
 
+/// A duration above zero.
+fn span(text: &str) -> Result<Duration, String> {
+    match text.parse::<Duration>() {
+        Ok(Duration::ZERO) => Err("it must be longer than nothing".into()),
+        Ok(span) => Ok(span),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
 /// Never overwrites.
-fn create(path: &Path) -> Result<File, Failure> {
+pub(crate) fn create(path: &Path) -> Result<File, Failure> {
     let file = OpenOptions::new().write(true).create_new(true).open(path);
     file.map_err(|error| match error.kind() {
         io::ErrorKind::AlreadyExists => {
@@ -229,7 +262,7 @@ fn row(metric: Metric, summary: Option<Summary>, several: bool) -> Vec<String> {
 
 fn number(value: f64, unit: Unit) -> String {
     match unit {
-        Unit::Seconds | Unit::Ratio => format!("{value:.4}"),
+        Unit::Seconds | Unit::Ratio | Unit::Joules => format!("{value:.4}"),
         Unit::Count | Unit::Bytes if value.fract() == 0.0 => format!("{value:.0}"),
         Unit::Count | Unit::Bytes => format!("{value:.2}"),
     }

@@ -137,6 +137,8 @@ fn grown(nodes: u32, (c, f): (u16, u16), form: Form) {
         delay: Delay { law: DelayLaw::Fixed(Duration::from_millis(1)), per: Per::Hop },
         loss: Loss::None,
         routing: Routing::Hops,
+        mobility: Default::default(),
+        radio: Default::default(),
     };
     let placed =
         place(&Placement::Mesh, nodes, &mut Seed::new(1).rng()).expect("a mesh is connected");

@@ -129,6 +129,8 @@ fn simulation<O: Observer<Ping>>(nodes: u32, observer: O) -> Sim<Ping, O> {
         delay: Delay { law: DelayLaw::Fixed(Duration::from_micros(DELAY)), per: Per::Hop },
         loss: Loss::None,
         routing: Routing::Hops,
+        mobility: Default::default(),
+        radio: Default::default(),
     };
     let seed = Seed::new(SEED);
     let placed = place(&Placement::Mesh, nodes, &mut seed.rng()).expect("a mesh is connected");

@@ -19,6 +19,7 @@ use crate::{
     scenario::{Scenario, State},
     schedule::{self, Favourite, Word},
     watch::Watch,
+    world,
 };
 
 /// A machine that is, or stands on, a member of a ring.
@@ -458,10 +459,10 @@ pub fn study(scenario: &Scenario, seed: u64, log: Log<'_>) -> Result<Option<Stud
             let build: Builder<Leased> = Box::new(move |me, seed, durable| {
                 Leased::new(make(me, seed).with_witnesses(&witnesses), election, durable)
             });
-            let watch = Watch::new(scenario.capacity(), scenario.until);
+            let watch = Watch::new(scenario.capacity(), scenario.until).telling(&log);
             let arbitrating = Arbitrating::new(scenario.capacity(), config.session());
             let root = Seed::new(seed);
-            let (network, nodes) = run::world(scenario, root)?;
+            let (network, nodes) = world::world(scenario, root)?;
             let observer = ((watch, arbitrating), log);
             let mut sim = Sim::new(network, nodes, root, build, observer);
             let word = Word { elect: Some(leased::Command::Resign), ..Word::none() };

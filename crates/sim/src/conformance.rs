@@ -481,6 +481,8 @@ fn network(nodes: u32, placement: Placement, delay: Delay) -> Network {
         delay,
         loss: Loss::None,
         routing: Routing::Hops,
+        mobility: Default::default(),
+        radio: Default::default(),
     }
 }
 

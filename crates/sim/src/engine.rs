@@ -38,6 +38,9 @@ pub struct Sim<M: Machine, O = ()> {
     parcels: Parcels<M::Message>,
     outbox: OutboxOf<M>,
     arrivals: Vec<Arrival>,
+    /// Those that a frame has reached, and those that plan to send after it.
+    receivers: Vec<u32>,
+    plans: Vec<(u32, Time)>,
     seed: Seed,
     build: Builder<M>,
     /// Empty unless some messages are lost more often than others.
@@ -94,7 +97,7 @@ struct Frozen<M: Machine> {
 #[derive(Clone, Copy, Debug)]
 struct Event {
     node: u32,
-    /// Index of the message, or [`WAKE`].
+    /// Index of the message, or [`WAKE`], [`ASK`] or [`FRAME_ENDS`].
     parcel: u32,
 }
 
@@ -126,6 +129,7 @@ pub struct Counters {
 /// The longest way in hops that is counted by itself. Arbitrary: it crosses the field of the thesis.
 pub const LONGEST_WAY: usize = 6;
 
+mod air;
 mod observer;
 
 impl<M: Machine, O: Observer<M>> Sim<M, O> {
@@ -143,6 +147,8 @@ impl<M: Machine, O: Observer<M>> Sim<M, O> {
             parcels: Parcels::new(),
             outbox: Outbox::new(),
             arrivals: Vec::new(),
+            receivers: Vec::new(),
+            plans: Vec::new(),
             seed: seed.named("node"),
             build,
             muffle: None,
@@ -235,16 +241,29 @@ impl<M: Machine, O: Observer<M>> Sim<M, O> {
 
     /// Handles every event before `to`, then makes `to` the present. Stops early, at the event in
     /// question, if the observer is done; returns whether it did.
+    ///
+    /// Links change as nodes move: before anything else that happens at the same instant.
     pub fn advance(&mut self, to: Time) -> bool {
+        while let Some(at) = self.network.next_change().filter(|&at| at < to) {
+            if self.handle_until(at) {
+                return true;
+            }
+            self.relink();
+        }
+        self.handle_until(to)
+    }
+
+    fn handle_until(&mut self, to: Time) -> bool {
         let limit = key(to, Lane::Delivery);
         while let Some((key, event)) = self.queue.pop_before(limit) {
             let at = Time::from_micros(key >> 1);
             debug_assert!(at >= self.now, "time went back");
             self.now = at;
-            if event.parcel == WAKE {
-                self.wake(event.node);
-            } else {
-                self.deliver(event.node, event.parcel);
+            match event.parcel {
+                WAKE => self.wake(event.node),
+                ASK => self.ask(event.node),
+                FRAME_ENDS => self.frame_ends(event.node),
+                parcel => self.deliver(event.node, parcel),
             }
             if self.observer.done() {
                 return true;
@@ -390,6 +409,16 @@ impl<M: Machine, O: Observer<M>> Sim<M, O> {
         self.observer.topology(self.now, &self.network);
     }
 
+    /// Nodes that move come into each other's range and leave it.
+    fn relink(&mut self) {
+        let Self { network, hash, now, .. } = self;
+        network.move_on(*now, |change| {
+            hash.fold(now.as_micros() << 1 | u64::from(change.up));
+            hash.fold(u64::from(change.a) << 32 | u64::from(change.b));
+        });
+        self.observer.topology(self.now, &self.network);
+    }
+
     /// The network as it is.
     pub fn network(&self) -> &Network {
         &self.network
@@ -494,6 +523,9 @@ impl<M: Machine, O: Observer<M>> Sim<M, O> {
             Effect::Send { to, message } => {
                 self.hash.fold(to.get());
                 let muffled = self.muffle.as_mut().is_some_and(|muffle| muffle(index, &message));
+                if self.network.air().is_some() && !muffled {
+                    return self.transmit(index, Some(to), message);
+                }
                 let travel = match u32::try_from(to.get()) {
                     Ok(to) if (to as usize) < self.nodes.len() && !muffled => {
                         self.network.unicast(index, to, &mut self.arrivals)
@@ -505,11 +537,17 @@ impl<M: Machine, O: Observer<M>> Sim<M, O> {
             }
             Effect::Broadcast(message) => {
                 self.hash.fold(Tag::Broadcast as u64);
+                if self.network.air().is_some() {
+                    return self.transmit(index, None, message);
+                }
                 let travel = self.network.broadcast(index, &mut self.arrivals);
                 self.dispatch(index, None, message, travel);
             }
             Effect::Multicast(message) => {
                 self.hash.fold(Tag::Multicast as u64);
+                if self.network.air().is_some() {
+                    return self.transmit(index, None, message);
+                }
                 let travel = self.network.multicast(index, &mut self.arrivals);
                 self.dispatch(index, None, message, travel);
             }
@@ -521,16 +559,7 @@ impl<M: Machine, O: Observer<M>> Sim<M, O> {
     /// Puts the copies of a message on their way.
     #[inline]
     fn dispatch(&mut self, from: u32, to: Option<NodeId>, message: M::Message, travel: Travel) {
-        self.observer.sent(node_id(from), to, &message, &travel);
-        let bytes = wire::datagram_len(&message) as u64;
-        self.hash.fold_value(&message);
-        self.counters.messages += 1;
-        self.counters.bytes += bytes;
-        self.counters.transmissions += u64::from(travel.transmissions);
-        self.counters.hop_bytes += bytes * u64::from(travel.transmissions);
-        self.counters.by_hops[(travel.transmissions as usize).min(LONGEST_WAY + 1)] += 1;
-        self.counters.lost += u64::from(travel.lost);
-        self.counters.undeliverable += u64::from(travel.unreachable);
+        self.count(from, to, &message, travel);
         if self.arrivals.is_empty() {
             return;
         }
@@ -540,6 +569,28 @@ impl<M: Machine, O: Observer<M>> Sim<M, O> {
             let at = key(self.now + arrival.after, Lane::Delivery);
             self.queue.push(at, Event { node: arrival.to, parcel });
         }
+    }
+
+    /// Counts a message that is sent; returns its bytes.
+    #[inline]
+    fn count(
+        &mut self,
+        from: u32,
+        to: Option<NodeId>,
+        message: &M::Message,
+        travel: Travel,
+    ) -> u64 {
+        self.observer.sent(node_id(from), to, message, &travel);
+        let bytes = wire::datagram_len(message) as u64;
+        self.hash.fold_value(message);
+        self.counters.messages += 1;
+        self.counters.bytes += bytes;
+        self.counters.transmissions += u64::from(travel.transmissions);
+        self.counters.hop_bytes += bytes * u64::from(travel.transmissions);
+        self.counters.by_hops[(travel.transmissions as usize).min(LONGEST_WAY + 1)] += 1;
+        self.counters.lost += u64::from(travel.lost);
+        self.counters.undeliverable += u64::from(travel.unreachable);
+        bytes
     }
 
     /// Makes sure the node is woken at its deadline; a leaving node without one is gone.
@@ -572,6 +623,7 @@ impl<M: Machine, O: Observer<M>> Sim<M, O> {
         for parcel in self.frozen.remove(&index).into_iter().flat_map(|frozen| frozen.parcels) {
             self.parcels.release(parcel);
         }
+        self.silence(index);
         self.network.set_up(index, false);
         self.mark(Tag::Stop, index);
         self.observer.stopped(self.now, node_id(index));
@@ -639,6 +691,12 @@ impl<T> Parcels<T> {
         &self.slots[index as usize].message
     }
 
+    /// So many more will take it.
+    #[inline]
+    fn share(&mut self, index: u32, copies: u32) {
+        self.slots[index as usize].copies += copies;
+    }
+
     #[inline]
     fn release(&mut self, index: u32) {
         let parcel = &mut self.slots[index as usize];
@@ -698,6 +756,9 @@ fn peer(index: u32, boot: u32) -> Peer {
 }
 
 const WAKE: u32 = u32::MAX;
+/// Instead of a message: whether the node's radio sends now, and the end of what it sends.
+const ASK: u32 = u32::MAX - 1;
+const FRAME_ENDS: u32 = u32::MAX - 2;
 /// Half the range of [`Time`], so that a key holds an instant and a lane: 292,000 years.
 const LAST: Time = Time::from_micros(u64::MAX >> 1);
 

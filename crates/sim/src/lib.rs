@@ -34,7 +34,8 @@
 //! | [`scenario`] | a world described as data, and the files that describe it |
 //! | [`run`] | one run, many runs, what they amount to |
 //! | [`engine`] | the event loop: the host of the machines |
-//! | [`network`] | how messages travel |
+//! | [`network`], [`world`] | how messages travel, and in which world |
+//! | [`mobility`], [`radio`], [`picture`] | nodes that move, the air between them, and what that looks like |
 //! | [`schedule`] | faults, carried out |
 //! | [`watch`], [`agreement`], [`announcing`], [`electing`], [`detection`], [`lists`], [`invariant`], [`metric`] | what is watched and measured |
 //! | [`conformance`] | the suite every election passes |
@@ -62,11 +63,13 @@ pub mod lists;
 pub mod log;
 pub mod membership_trace;
 pub mod metric;
+pub mod mobility;
 pub mod network;
 pub mod party;
+pub mod picture;
 pub mod polls;
 pub mod queue;
-
+pub mod radio;
 pub mod rolls;
 pub mod run;
 pub mod scenario;
@@ -74,3 +77,4 @@ pub mod schedule;
 pub mod serving;
 pub mod trace;
 pub mod watch;
+pub mod world;

@@ -21,7 +21,7 @@ use crate::{
         TimeBoundedDetection, Violation,
     },
     network::Network,
-    scenario::{Delay, DelayLaw, FaultKind, Loss, Per, Placement, Scenario, State},
+    scenario::{self, DelayLaw, FaultKind, Loss, Per, Placement, Radio, Scenario, State},
 };
 
 /// What a membership promises in a scenario, beyond what it promises always; `None` where it does not.
@@ -47,7 +47,7 @@ impl Promise {
     pub fn new(scenario: &Scenario, config: &Config) -> Self {
         let nodes = scenario.capacity();
         let quiet = scenario.quiet_from();
-        let way = longest_way(&scenario.network.delay, &scenario.network.placement, nodes);
+        let way = longest_way(&scenario.network, nodes);
         let calm =
             is_lossless(&scenario.network.loss) && way.is_some_and(|way| way * 2 < config.period());
         let judged = calm && quiet.is_some() && config.form() == Form::Hardened;
@@ -105,8 +105,14 @@ fn pages(nodes: u32) -> u64 {
     u64::from(nodes.div_ceil(PAGE))
 }
 
-/// How long a message takes at most.
-fn longest_way(delay: &Delay, placement: &Placement, nodes: u32) -> Option<Duration> {
+/// How long a message takes at most; nobody knows on a field that may fall apart, or over the air.
+fn longest_way(network: &scenario::Network, nodes: u32) -> Option<Duration> {
+    let scenario::Network { delay, placement, radio: Radio::Ideal, .. } = network else {
+        return None;
+    };
+    if matches!(placement, Placement::Field { .. }) {
+        return None;
+    }
     let one = match delay.law {
         DelayLaw::Fixed(value) => value,
         DelayLaw::Uniform { high, .. } => high,

@@ -1,5 +1,7 @@
 //! The event log: a run told step by step.
 
+use std::{cell::RefCell, rc::Rc};
+
 use bellwether_proto::{Effect, EffectOf, Input, InputOf, Machine, NodeId, Rejected, Time};
 
 use crate::{engine::Observer, scenario::State};
@@ -18,10 +20,27 @@ pub struct Entry {
     pub detail: String,
 }
 
+/// Whom a node of an election names from now on.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Naming {
+    /// When.
+    pub at: Time,
+    /// Who.
+    pub node: NodeId,
+    /// Whether it is running.
+    pub up: bool,
+    /// Whom, if anybody.
+    pub leader: Option<NodeId>,
+}
+
+/// Where the namings of a run are kept while it is watched.
+pub type Namings = Rc<RefCell<Vec<Naming>>>;
+
 /// Hands every step of a run to somebody, or to nobody.
 #[derive(Default)]
 pub struct Log<'a> {
     sink: Option<&'a mut dyn FnMut(Entry)>,
+    namings: Option<Namings>,
 }
 
 impl<'a> Log<'a> {
@@ -32,7 +51,17 @@ impl<'a> Log<'a> {
 
     /// To `sink`.
     pub fn to(sink: &'a mut dyn FnMut(Entry)) -> Self {
-        Self { sink: Some(sink) }
+        Self { sink: Some(sink), namings: None }
+    }
+
+    /// To nobody, but who names whom is kept.
+    pub fn naming(namings: &Namings) -> Self {
+        Self { sink: None, namings: Some(Rc::clone(namings)) }
+    }
+
+    /// Where to keep who names whom, if anybody wants to know.
+    pub(crate) fn namings(&self) -> Option<Namings> {
+        self.namings.clone()
     }
 
     #[inline]

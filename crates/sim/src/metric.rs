@@ -176,6 +176,18 @@ pub enum Metric {
     Transmissions,
     /// Bytes of all those transmissions: per hop.
     HopBytes,
+    /// Frames sent over the air.
+    Frames,
+    /// Receivers in range of a frame that missed it because others were sending, or they themselves.
+    Collisions,
+    /// Frames that found the queue of their sender full.
+    QueueDrops,
+    /// Share of the run in which a node's radio sent or received, on average over nodes.
+    AirShare,
+    /// Energy a radio took, on average over nodes.
+    Energy,
+    /// The part of it that listening for the whole run would not have taken.
+    DynamicEnergy,
 }
 
 /// A number of hops, of those that are counted one by one.
@@ -219,6 +231,8 @@ pub enum Unit {
     Count,
     /// Bytes.
     Bytes,
+    /// Joules.
+    Joules,
 }
 
 impl Metric {
@@ -308,6 +322,12 @@ impl Metric {
             Self::Bytes => "bytes",
             Self::Transmissions => "transmissions",
             Self::HopBytes => "hop_bytes",
+            Self::Frames => "frames",
+            Self::Collisions => "collisions",
+            Self::QueueDrops => "queue_drops",
+            Self::AirShare => "air_share",
+            Self::Energy => "energy",
+            Self::DynamicEnergy => "dynamic_energy",
         }
     }
 
@@ -346,7 +366,9 @@ impl Metric {
             | Self::Incomplete
             | Self::Unlisted
             | Self::StalePairs
+            | Self::AirShare
             | Self::WithinHops(_) => Unit::Ratio,
+            Self::Energy | Self::DynamicEnergy => Unit::Joules,
             Self::Bytes | Self::HopBytes | Self::ModelBytes | Self::ModelHopBytes => Unit::Bytes,
             Self::Elections
             | Self::LeaderChanges
@@ -393,6 +415,9 @@ impl Metric {
             | Self::Lost
             | Self::Undeliverable
             | Self::Rejected
+            | Self::Frames
+            | Self::Collisions
+            | Self::QueueDrops
             | Self::Transmissions => Unit::Count,
         }
     }
@@ -420,6 +445,7 @@ impl fmt::Display for Unit {
             Self::Ratio => "",
             Self::Count => "",
             Self::Bytes => "B",
+            Self::Joules => "J",
         })
     }
 }

@@ -36,6 +36,7 @@ use crate::{
     metric::{Hops, Metric},
     network::{Disconnected, Network, Placed, place},
     polls::{self, Poll, Polls},
+    radio::{self, Usage},
     rolls::{Reel, Rolls},
     scenario::{
         AnnounceSettings, Initiator, Lists as ListSource, Loss, Missing, Protocol, Roles, Scenario,
@@ -45,6 +46,7 @@ use crate::{
     serving,
     trace::TraceHash,
     watch::Watch,
+    world::world,
 };
 
 /// What one run came to.
@@ -151,7 +153,7 @@ fn run_election<M: Election<Message: Announcement>>(
     log: Log<'_>,
     build: Builder<M>,
 ) -> Result<Outcome, Disconnected> {
-    let watch = Watch::new(scenario.capacity(), scenario.until);
+    let watch = Watch::new(scenario.capacity(), scenario.until).telling(&log);
     let announcing = Announcing::new(scenario.capacity(), scenario.until);
     let mut sim = simulate(scenario, seed, build, ((watch, announcing), log))?;
     let end = sim.now();
@@ -211,7 +213,7 @@ fn run_stack(
     members: Members<Stack>,
 ) -> Result<Outcome, Disconnected> {
     let Members { world, build, survey } = members;
-    let watch = Watch::new(scenario.capacity(), scenario.until);
+    let watch = Watch::new(scenario.capacity(), scenario.until).telling(&log);
     let acknowledges = |message: &stack::Message| match message {
         stack::Message::Membership(message) => acknowledges(message),
         stack::Message::Election(..) | stack::Message::Churn(_) => false,
@@ -285,7 +287,7 @@ fn run_on_lists(
         root.named("network").rng(),
     );
     let rolls = Rc::new(RefCell::new(rolls));
-    let watch = Watch::new(nodes, scenario.until);
+    let watch = Watch::new(nodes, scenario.until).telling(&log);
     let observer = ((watch, Electing::new(nodes, election)), log);
     let build = polls::builder(Rc::clone(&rolls), election);
     let mut sim = Sim::new(network, nodes, root, build, observer);
@@ -611,14 +613,6 @@ fn run_membership(
     })
 }
 
-/// The network of a scenario, with nobody up, and how many nodes it has room for.
-pub(crate) fn world(scenario: &Scenario, seed: Seed) -> Result<(Network, u32), Disconnected> {
-    let nodes = scenario.capacity();
-    let described = &scenario.network;
-    let placed = place(&described.placement, nodes, &mut seed.named("placement").rng())?;
-    Ok((Network::new(described, placed, nodes, seed.named("network").rng()), nodes))
-}
-
 /// Builds the world of a scenario and lets it run to its end.
 pub(crate) fn simulate<M: Machine, O: Observer<M> + Favourite>(
     scenario: &Scenario,
@@ -678,7 +672,30 @@ pub(crate) fn counted<M: Machine, O: Observer<M>>(
         (Metric::Events, events),
     ];
     let counted = counted.into_iter().map(|(metric, count)| (metric, Some(count as f64)));
-    own.into_iter().chain(counted).collect()
+    own.into_iter().chain(counted).chain(aired(sim)).collect()
+}
+
+/// What nodes with radios are measured by.
+fn aired<M: Machine, O: Observer<M>>(sim: &Sim<M, O>) -> Vec<(Metric, Option<f64>)> {
+    let Some(air) = sim.network().air() else { return Vec::new() };
+    let Usage { frames, collisions, dropped } = air.usage();
+    let whole = sim.now().since(Time::ZERO);
+    let (mut busy, mut total, mut dynamic) = (Duration::ZERO, 0.0, 0.0);
+    for (sent, received) in (0..sim.len()).map(|node| air.times(node)) {
+        let energy = radio::energy(whole, sent, received);
+        busy += sent + received;
+        (total, dynamic) = (total + energy.0, dynamic + energy.1);
+    }
+    let nodes = f64::from(sim.len());
+    let radios = whole.as_secs_f64() * nodes;
+    vec![
+        (Metric::Frames, Some(frames as f64)),
+        (Metric::Collisions, Some(collisions as f64)),
+        (Metric::QueueDrops, Some(dropped as f64)),
+        (Metric::AirShare, (radios > 0.0).then(|| busy.as_secs_f64() / radios)),
+        (Metric::Energy, Some(total / nodes)),
+        (Metric::DynamicEnergy, Some(dynamic / nodes)),
+    ]
 }
 
 #[cfg(test)]
@@ -701,6 +718,8 @@ mod tests {
             delay,
             loss: Loss::None,
             routing: Routing::Length,
+            mobility: Default::default(),
+            radio: Default::default(),
         };
         let mut rng = Seed::new(1).rng();
         let placed = place(&placement, 49, &mut rng).unwrap();

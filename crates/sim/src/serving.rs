@@ -13,13 +13,14 @@ use crate::{
     invariant::{self, Invariant, OneLeaderPerTerm, Sighting, Violation},
     log::Log,
     metric::Metric,
-    network::{Disconnected, Network, Travel, place},
+    network::{Disconnected, Travel},
     party::{Event, Party},
     run::{Outcome, agreed, counted, outcome, simulate},
     scenario::{BanditSettings, Scenario, State},
     schedule::{self, Favourite, Word},
     trace::TraceHash,
     watch::Watch,
+    world::world_of,
 };
 
 /// A round of a client: from its broadcast to its look at who leads.
@@ -283,7 +284,7 @@ pub(crate) fn run(
     let members: Arc<[NodeId]> = (0..u64::from(voters)).map(NodeId::new).collect();
     let config = settings.config;
     let build = move |me, seed, durable| Bandit::new(me, members.clone(), config, seed, durable);
-    let mut watch = Watch::new(scenario.capacity(), scenario.until);
+    let mut watch = Watch::new(scenario.capacity(), scenario.until).telling(&log);
     if config.profile() == Profile::Hardened {
         watch = watch.by_majority_of(voters);
     }
@@ -329,8 +330,7 @@ pub fn serve(
     let voters = scenario.network.nodes;
     let place_of_client = scenario.capacity();
     let nodes = place_of_client + u32::from(settings.client.is_some());
-    let placed = place(&scenario.network.placement, nodes, &mut root.named("placement").rng())?;
-    let network = Network::new(&scenario.network, placed, nodes, root.named("network").rng());
+    let network = world_of(scenario, nodes, root)?;
     let hardened = settings.config.profile() == Profile::Hardened;
     let build = builder(settings, voters, place_of_client);
     let observer = (Serving::new(nodes, voters, hardened), log);

@@ -6,6 +6,7 @@ use crate::{
     agreement::Agreement,
     engine::Observer,
     invariant::{self, Invariant, OneLeaderPerTerm, Sighting, Violation},
+    log::{Log, Naming, Namings},
     network::Network,
     scenario::{State, Until},
     schedule::Favourite,
@@ -18,6 +19,7 @@ pub struct Watch {
     invariants: Vec<Box<dyn Invariant>>,
     violations: Vec<Violation>,
     until: Until,
+    namings: Option<Namings>,
 }
 
 impl Watch {
@@ -29,6 +31,18 @@ impl Watch {
             invariants: invariant::safety(),
             violations: Vec::new(),
             until,
+            namings: None,
+        }
+    }
+
+    /// Keeps who names whom if the log is about that.
+    pub fn telling(self, log: &Log<'_>) -> Self {
+        Self { namings: log.namings(), ..self }
+    }
+
+    fn note(&self, at: Time, node: NodeId, up: bool, leader: Option<NodeId>) {
+        if let Some(namings) = &self.namings {
+            namings.borrow_mut().push(Naming { at, node, up, leader });
         }
     }
 
@@ -67,7 +81,8 @@ impl Watch {
 }
 
 impl<M: Election> Observer<M> for Watch {
-    fn started(&mut self, _now: Time, node: NodeId, state: State) {
+    fn started(&mut self, now: Time, node: NodeId, state: State) {
+        self.note(now, node, true, None);
         if state == State::Lost {
             self.invariants.iter_mut().for_each(|invariant| invariant.forgot(node));
         }
@@ -81,6 +96,7 @@ impl<M: Election> Observer<M> for Watch {
             return;
         }
         *last = Some(leadership);
+        self.note(now, node, true, leadership.leader);
         let sighting = Sighting { now, node, leadership };
         for invariant in &mut self.invariants {
             let name = invariant.name();
@@ -93,7 +109,8 @@ impl<M: Election> Observer<M> for Watch {
         self.agreement.answer(now, node, leadership.leader);
     }
 
-    fn stopped(&mut self, _now: Time, node: NodeId) {
+    fn stopped(&mut self, now: Time, node: NodeId) {
+        self.note(now, node, false, None);
         self.answers[node.get() as usize] = None;
     }
 

@@ -47,6 +47,8 @@ fn pinging(nodes: u32) -> Sim<Ping> {
         delay: Delay { law: DelayLaw::Fixed(ms(1)), per: Per::Hop },
         loss: Loss::None,
         routing: Routing::Hops,
+        mobility: Default::default(),
+        radio: Default::default(),
     };
     let seed = Seed::new(1);
     let placed = place(&Placement::Mesh, nodes, &mut seed.rng()).expect("a mesh is connected");

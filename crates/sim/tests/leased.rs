@@ -48,6 +48,8 @@ fn hostile(seed: u64, flavour: Flavour, allowed: i32, waits: bool) -> Scenario {
             delay: Delay { law: DelayLaw::Uniform { low: ms(1), high }, per: Per::Path },
             loss: Loss::None,
             routing: Routing::Hops,
+            mobility: Default::default(),
+            radio: Default::default(),
         },
         protocol: Protocol::Leased {
             membership: below,

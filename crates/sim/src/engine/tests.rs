@@ -103,6 +103,8 @@ fn parrots(
         delay: Delay { law: DelayLaw::Fixed(Duration::from_millis(10)), per: Per::Hop },
         loss: Loss::None,
         routing: Routing::Hops,
+        mobility: Default::default(),
+        radio: Default::default(),
     };
     let placed = place(&Placement::Mesh, nodes, &mut Seed::new(1).rng()).unwrap();
     let network = Network::new(&network, placed, nodes, Seed::new(2).rng());

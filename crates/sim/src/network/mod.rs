@@ -5,8 +5,10 @@
 //! it, and a node that has just joined can catch one sent before it came. Over several hops, the path is
 //! chosen at sending from the links and relays that work then.
 //!
-//! Nodes move by [`Network::rearrange`]; a radio with air time will stand where [`Network::broadcast`] draws delay and loss now. Nothing else needs to know.
+//! Nodes are put elsewhere all at once by [`Network::rearrange`], or link by link as they move; where they have
+//! radios, messages go over the [air](crate::radio) instead.
 
+mod field;
 mod placement;
 mod route;
 
@@ -18,12 +20,14 @@ use std::{
 
 use bellwether_proto::{Duration, Rng};
 
-pub(crate) use self::placement::{ATTEMPTS, displace, parts};
+pub(crate) use self::placement::{ATTEMPTS, displace, parts, within};
 pub use self::placement::{Disconnected, Placed, place};
 use self::{
+    field::{Earshot, Moving},
     placement::distance,
     route::{Links, Routes, Row, Search},
 };
+use crate::radio::Air;
 use crate::scenario::{self, Delay, DelayLaw, Loss, Per, Routing};
 
 /// One copy of a message on its way.
@@ -79,6 +83,9 @@ pub struct Network {
     routes: Routes,
     search: RefCell<Search>,
     path: Vec<u32>,
+    moving: Option<Box<Moving>>,
+    air: Option<Box<Air>>,
+    earshot: Option<Earshot>,
 }
 
 /// [`Loss`] prepared for looking up.
@@ -130,6 +137,9 @@ impl Network {
             routes: Routes::default(),
             search: RefCell::default(),
             path: Vec::new(),
+            moving: None,
+            air: None,
+            earshot: None,
         };
         network.set_trouble(Trouble::default());
         network
@@ -156,6 +166,7 @@ impl Network {
     /// Puts the nodes elsewhere.
     pub fn rearrange(&mut self, placed: Placed) {
         self.placed = placed;
+        self.rearranged();
         self.changed();
     }
 
@@ -247,6 +258,14 @@ impl Network {
     pub fn via(&mut self, from: u32, to: u32) -> u32 {
         match self.placed.neighbours {
             None => from,
+            // Nothing is nearer than a neighbour; on a field that moves, paths are worth not finding.
+            Some(ref neighbours)
+                if self.routing != Routing::Length
+                    && self.nothing_cut()
+                    && neighbours[from as usize].binary_search(&to).is_ok() =>
+            {
+                from
+            }
             Some(_) => {
                 let (row, links) = self.row(from);
                 row.parent(links, to).unwrap_or(from)

@@ -113,6 +113,11 @@ pub fn place(placement: &Placement, nodes: u32, rng: &mut Rng) -> Result<Placed,
             };
             draw_connected(&mut placed, clusters, *range, sound, rng)?;
         }
+        Placement::Field { side, range } => {
+            let area = [Cluster { x: (0.0, *side), y: (0.0, *side), nodes }];
+            placed.positions = scatter(&area, rng);
+            placed.neighbours = Some(within(&placed.positions, *range));
+        }
     }
     Ok(placed)
 }
@@ -177,9 +182,9 @@ pub(crate) fn displace(
 fn field(placement: &Placement) -> Option<(Field, f64)> {
     match placement {
         Placement::Mesh | Placement::Ring | Placement::Star | Placement::Edges(_) => None,
-        Placement::Grid { side, range } | Placement::Random { side, range, .. } => {
-            Some(([(0.0, *side); 2], *range))
-        }
+        Placement::Grid { side, range }
+        | Placement::Random { side, range, .. }
+        | Placement::Field { side, range } => Some(([(0.0, *side); 2], *range)),
         Placement::Cluster { clusters, range, .. } => {
             let hull = |axis: fn(&Cluster) -> (f64, f64)| {
                 let whole = (f64::INFINITY, f64::NEG_INFINITY);
@@ -240,7 +245,7 @@ fn link(nodes: usize, edges: impl Iterator<Item = (u32, u32)>) -> Vec<Vec<u32>> 
 }
 
 /// All pairs at most `range` apart, found by a uniform grid of cells one range wide.
-fn within(positions: &[(f64, f64)], range: f64) -> Vec<Vec<u32>> {
+pub(crate) fn within(positions: &[(f64, f64)], range: f64) -> Vec<Vec<u32>> {
     let mut cells: Vec<((i64, i64), u32)> = positions
         .iter()
         .zip(0..)

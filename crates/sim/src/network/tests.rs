@@ -10,7 +10,9 @@ fn network(placement: Placement, nodes: u32, loss: Loss) -> Network {
 fn routed(placement: Placement, nodes: u32, loss: Loss, routing: Routing) -> Network {
     let delay = Delay { law: DelayLaw::Fixed(MS), per: Per::Hop };
     let start_spread = Duration::ZERO;
-    let described = scenario::Network { nodes, start_spread, placement, delay, loss, routing };
+    let (mobility, radio) = Default::default();
+    let described =
+        scenario::Network { nodes, start_spread, placement, delay, loss, routing, mobility, radio };
     let placed = place(&described.placement, nodes, &mut Seed::new(1).rng()).unwrap();
     let mut network = Network::new(&described, placed, nodes, Seed::new(2).rng());
     (0..nodes).for_each(|node| network.set_up(node, true));

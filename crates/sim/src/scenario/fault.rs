@@ -165,7 +165,11 @@ fn buffer(section: &mut Section<'_>) -> Result<u32> {
 
 fn join<'a>(section: &mut Section<'a>, setting: &mut Setting<'a, '_>) -> Result<FaultKind> {
     let fixed = match setting.network.placement {
-        Placement::Mesh | Placement::Ring | Placement::Star | Placement::Random { .. } => None,
+        Placement::Mesh
+        | Placement::Ring
+        | Placement::Star
+        | Placement::Random { .. }
+        | Placement::Field { .. } => None,
         Placement::Edges(_) => Some("edges"),
         Placement::Grid { .. } => Some("grid"),
         Placement::Cluster { .. } => Some("cluster"),
@@ -184,6 +188,11 @@ fn displacement<'a>(section: &mut Section<'a>, setting: &mut Setting<'a, '_>) ->
         let error = section.require("kind", "\"move\"")?;
         let error = error.error("moves nobody: the nodes have no positions");
         return Err(error.with_allowed("move with a placement of kind grid, random or cluster"));
+    }
+    if !setting.network.has_fixed_positions() {
+        let error = section.require("kind", "\"move\"")?;
+        let error = error.error("displaces nodes that move by themselves");
+        return Err(error.with_allowed("move without network.mobility"));
     }
     let who = who(section, setting)?;
     let distance = section.require("distance", "4.0")?.length()?;

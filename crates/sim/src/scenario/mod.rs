@@ -9,6 +9,7 @@
 mod bandit;
 mod error;
 mod fault;
+mod field;
 mod protocol;
 mod read;
 mod section;
@@ -25,6 +26,7 @@ use std::{fmt, sync::Arc};
 use crate::{environment::Environment, membership_trace::MembershipTrace, trace::TraceHash};
 
 pub use self::error::{Place, ScenarioError};
+pub use self::field::{LevyProfile, Mobility, Radio, SharedMovement, Wifi};
 #[cfg(test)]
 pub(crate) use self::read::THESIS;
 
@@ -277,7 +279,7 @@ pub struct PingConfig {
 }
 
 /// Where the nodes are and how messages travel.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, PartialEq)]
 pub struct Network {
     /// Nodes present from the start; joiners come on top.
     pub nodes: u32,
@@ -291,6 +293,36 @@ pub struct Network {
     pub loss: Loss,
     /// Which path a message takes where it needs several hops.
     pub routing: Routing,
+    /// How the nodes move.
+    pub mobility: Mobility,
+    /// What the air does to messages.
+    pub radio: Radio,
+}
+
+impl Network {
+    /// Whether its nodes have positions, and keep them unless a fault displaces them.
+    pub fn has_fixed_positions(&self) -> bool {
+        self.placement.has_positions() && self.mobility == Mobility::Still
+    }
+}
+
+/// As derived, but what came later is shown only where it is used: digests of scenarios are made of this, and those
+/// of scenarios from before stay what they were.
+impl fmt::Debug for Network {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { nodes, start_spread, placement, delay, loss, routing, mobility, radio } = self;
+        let mut shown = f.debug_struct("Network");
+        shown.field("nodes", nodes).field("start_spread", start_spread);
+        shown.field("placement", placement).field("delay", delay);
+        shown.field("loss", loss).field("routing", routing);
+        if *mobility != Mobility::Still {
+            shown.field("mobility", mobility);
+        }
+        if *radio != Radio::Ideal {
+            shown.field("radio", radio);
+        }
+        shown.finish()
+    }
 }
 
 /// Which nodes hear which.
@@ -329,12 +361,30 @@ pub enum Placement {
         /// Drawn until the rest stays connected whichever single cluster is lost.
         robust: bool,
     },
+    /// Uniformly on a square of `side`, connected or not; where nodes move, they do so here.
+    Field {
+        /// Length of the square's side.
+        side: f64,
+        /// Radio range, in the same unit.
+        range: f64,
+    },
 }
 
 impl Placement {
     /// Whether its nodes have positions.
     pub fn has_positions(&self) -> bool {
-        matches!(self, Self::Grid { .. } | Self::Random { .. } | Self::Cluster { .. })
+        self.range().is_some()
+    }
+
+    /// The radio range, where nodes have positions.
+    pub fn range(&self) -> Option<f64> {
+        match *self {
+            Self::Mesh | Self::Ring | Self::Star | Self::Edges(_) => None,
+            Self::Grid { range, .. }
+            | Self::Random { range, .. }
+            | Self::Cluster { range, .. }
+            | Self::Field { range, .. } => Some(range),
+        }
     }
 }
 

@@ -10,9 +10,10 @@ use std::{
 use bellwether_proto::Duration;
 
 use super::{
-    Cluster, Delay, DelayLaw, LinkLoss, Lists, Loss, Network, NodeLoss, Per, Place, Placement,
-    Protocol, Routing, Scenario, ScenarioError, Until,
+    Cluster, Delay, DelayLaw, LinkLoss, Lists, Loss, Mobility, Network, NodeLoss, Per, Place,
+    Placement, Protocol, Radio, Routing, Scenario, ScenarioError, Until,
     fault::{self, Setting},
+    field,
     protocol::{World, protocol},
     section::{Field, Reader, Result, Section},
     tree::Source,
@@ -195,7 +196,34 @@ fn scenario(mut root: Section<'_>) -> Result<Scenario> {
     };
     root.end()?;
     nodes.judge()?;
+    moves_everybody(&described, &network, &protocol, &nodes)?;
     Ok(Scenario { name, duration, until, network, protocol, faults })
+}
+
+/// Refuses movements of too few, and those that nobody would follow.
+fn moves_everybody(
+    described: &Field<'_>,
+    network: &Network,
+    protocol: &Protocol,
+    nodes: &Nodes<'_>,
+) -> Result<()> {
+    let mut section = described.clone().section()?;
+    let (mobility, radio) = (section.take("mobility"), section.take("radio"));
+    let on_lists = matches!(protocol, Protocol::OnLists { .. });
+    if let Some(field) = mobility.as_ref().or(radio.as_ref()).filter(|_| on_lists) {
+        let error = field.error_unquoted("has no meaning for elections on lists that stand still");
+        return Err(error.with_allowed("a live membership, or neither mobility nor radio"));
+    }
+    let Some(field) = mobility else { return Ok(()) };
+    let total = u64::from(nodes.initial) + nodes.joined;
+    match &network.mobility {
+        Mobility::Trace(movement) if u64::from(movement.0.nodes()) < total => {
+            let moved = movement.0.nodes();
+            let problem = format!("moves {moved} nodes, but there are {total}, joiners included");
+            Err(field.error_unquoted(problem).with_allowed("a line for each node, or fewer nodes"))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Whether there is a membership that acknowledges.
@@ -225,7 +253,19 @@ fn network<'a>(
         Some(field) => placement(field.section()?, nodes)?,
         None => Placement::Mesh,
     };
+    let mobility = match section.take("mobility") {
+        Some(field) => field::mobility(field, &placement, nodes.initial)?,
+        None => Mobility::Still,
+    };
+    let radio = match section.take("radio") {
+        Some(field) => field::radio(field, &placement)?,
+        None => Radio::Ideal,
+    };
     let delay = match section.take("delay") {
+        Some(field) if radio != Radio::Ideal => {
+            let error = field.error_unquoted("is for the air to say: radio is \"wifi\"");
+            return Err(error.with_allowed("no delay, or radio = { kind = \"ideal\" }"));
+        }
         Some(field) => delay(field.section()?)?,
         None => Delay { law: DelayLaw::Fixed(Duration::from_millis(1)), per: Per::Hop },
     };
@@ -233,7 +273,9 @@ fn network<'a>(
         Some(field) => loss(field.section()?, nodes)?,
         None => Loss::None,
     };
-    let routing = section.or("routing", Routing::Hops, |field| {
+    let over_the_air = radio != Radio::Ideal;
+    let routing = if over_the_air { Routing::None } else { Routing::Hops };
+    let routing = section.or("routing", routing, |field| {
         let choices =
             [("hops", Routing::Hops), ("length", Routing::Length), ("none", Routing::None)];
         match field.choice(&choices)? {
@@ -242,15 +284,22 @@ fn network<'a>(
                     "\"hops\" or \"none\", or a placement of kind grid, random or cluster",
                 ))
             }
+            Routing::Length if mobility != Mobility::Still => Err(field
+                .error("needs links that keep their lengths, but nodes move")
+                .with_allowed("\"hops\" or \"none\"")),
+            Routing::Length | Routing::Hops if over_the_air => Err(field
+                .error("is not for the air: a frame goes one hop, and nobody passes it on")
+                .with_allowed("\"none\", or radio = { kind = \"ideal\" }")),
             routing => Ok(routing),
         }
     })?;
     section.end()?;
-    Ok(Network { nodes: nodes.initial, start_spread, placement, delay, loss, routing })
+    let nodes = nodes.initial;
+    Ok(Network { nodes, start_spread, placement, delay, loss, routing, mobility, radio })
 }
 
 fn placement<'a>(mut section: Section<'a>, nodes: &mut Nodes<'a>) -> Result<Placement> {
-    let kinds: [(_, Reader<'a, Nodes<'a>, _>); 7] = [
+    let kinds: [(_, Reader<'a, Nodes<'a>, _>); 8] = [
         ("mesh", |_, _| Ok(Placement::Mesh)),
         ("ring", |_, _| Ok(Placement::Ring)),
         ("star", |_, _| Ok(Placement::Star)),
@@ -267,6 +316,10 @@ fn placement<'a>(mut section: Section<'a>, nodes: &mut Nodes<'a>) -> Result<Plac
             let range = section.require("range", "4.0")?.length()?;
             let clusters = clusters(section, nodes.initial)?;
             Ok(Placement::Cluster { clusters, range, robust: robust(section)? })
+        }),
+        ("field", |section, _| {
+            let (side, range) = square(section)?;
+            Ok(Placement::Field { side, range })
         }),
     ];
     let placement = section.kind(nodes, &kinds)?;

@@ -1,0 +1,190 @@
+//! Fields on which nodes move, and the air between them: the types, and how they are read.
+
+use std::{fmt, sync::Arc};
+
+use bellwether_proto::Duration;
+
+use super::{
+    Placement,
+    section::{Field, Reader, Result, Section},
+};
+use crate::{
+    mobility::{self, Movement},
+    trace::TraceHash,
+};
+
+/// How nodes move on the square of a [field](Placement::Field). Speeds are in its unit of length a second.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum Mobility {
+    /// Nobody does.
+    #[default]
+    Still,
+    /// Everybody goes straight to a random point, rests there, and goes on to the next.
+    RandomWaypoint {
+        /// Slowest and fastest.
+        speed: (f64, f64),
+        /// How long it rests.
+        pause: Duration,
+    },
+    /// Everybody stands on one of the rings around the middle, goes to a random point, rests, and comes back; when
+    /// all are back they rest and go again.
+    PointOfInterest {
+        /// Slowest and fastest.
+        speed: (f64, f64),
+        /// How long each rest is.
+        pause: Duration,
+        /// Between two rings.
+        spacing: f64,
+    },
+    /// Everybody goes in a random direction, thrown back by the walls, and rests.
+    RandomWalk {
+        /// Slowest and fastest.
+        speed: (f64, f64),
+        /// How long it rests.
+        pause: Duration,
+        /// How long it goes in one direction.
+        leg: Duration,
+    },
+    /// Flights and pauses with heavy tails.
+    LevyWalk(LevyProfile),
+    /// As a file says.
+    Trace(SharedMovement),
+}
+
+/// What is done with Lévy walkers at the walls, and how often their places are written down.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum LevyProfile {
+    /// Who leaves on one side returns on the other; places are known once a minute, and gone to straight.
+    Published,
+    /// Walls throw walkers back, and all of the way counts.
+    Clean,
+}
+
+/// A movement that scenarios share. Shown, and so digested, as its size and a digest.
+#[derive(Clone, PartialEq)]
+pub struct SharedMovement(pub Arc<Movement>);
+
+impl fmt::Debug for SharedMovement {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut digest = TraceHash::new();
+        digest.fold_value(&mobility::to_text(&self.0));
+        write!(f, "Movement({} nodes, {digest})", self.0.nodes())
+    }
+}
+
+/// What the air does to messages.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub enum Radio {
+    /// Nothing but what `delay` and `loss` say.
+    #[default]
+    Ideal,
+    /// One hop of 802.11 without acknowledgements: senders wait for silence, frames collide.
+    Wifi(Wifi),
+}
+
+/// The settings of a [radio](crate::radio).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Wifi {
+    /// How far a transmission is noticed and disturbs others, in radio ranges.
+    pub interference: f64,
+    /// Frames that wait in a node at most; more are dropped.
+    pub queue: u32,
+}
+
+impl Default for Wifi {
+    fn default() -> Self {
+        Self { interference: 1.0, queue: 100 }
+    }
+}
+
+/// Reads `mobility`, for this many nodes.
+pub(super) fn mobility(field: Field<'_>, placement: &Placement, nodes: u32) -> Result<Mobility> {
+    if !matches!(placement, Placement::Field { .. }) {
+        let error = field.error_unquoted("needs a field to move on");
+        return Err(error.with_allowed("placement = { kind = \"field\", side, range }"));
+    }
+    let kinds: [(_, Reader<'_, u32, _>); 5] = [
+        ("random-waypoint", |section, _| {
+            let speed = speed(section, (5.0, 15.0))?;
+            Ok(Mobility::RandomWaypoint { speed, pause: pause(section)? })
+        }),
+        ("point-of-interest", |section, _| {
+            let speed = speed(section, (5.0, 15.0))?;
+            let spacing = section.or("spacing", 9.0, Field::length)?;
+            Ok(Mobility::PointOfInterest { speed, pause: pause(section)?, spacing })
+        }),
+        ("random-walk", |section, _| {
+            let speed = speed(section, (0.1, 1.0))?;
+            let leg = section.or("leg", Duration::from_secs(60), Field::span)?;
+            Ok(Mobility::RandomWalk { speed, pause: pause(section)?, leg })
+        }),
+        ("levy-walk", |section, _| {
+            let profiles = [("published", LevyProfile::Published), ("clean", LevyProfile::Clean)];
+            let read = |field: &Field<'_>| field.choice(&profiles);
+            Ok(Mobility::LevyWalk(section.or("profile", LevyProfile::Published, read)?))
+        }),
+        ("trace", trace),
+    ];
+    let mut section = field.section()?;
+    let mut nodes = nodes;
+    let mobility = section.kind(&mut nodes, &kinds)?;
+    section.end()?;
+    Ok(mobility)
+}
+
+fn trace(section: &mut Section<'_>, nodes: &mut u32) -> Result<Mobility> {
+    let field = section.require("file", "\"walk.movements\"")?;
+    let allowed = "a BonnMotion file, named from where the scenario is";
+    let movement = mobility::read(&field.near(field.text()?))
+        .map_err(|error| field.error(format!("is no movement: {error}")).with_allowed(allowed))?;
+    if movement.nodes() < *nodes {
+        let problem = format!("moves {} nodes, but the network has {nodes}", movement.nodes());
+        return Err(field.error(problem).with_allowed("a line for each node, or fewer nodes"));
+    }
+    Ok(Mobility::Trace(SharedMovement(Arc::new(movement))))
+}
+
+fn speed(section: &mut Section<'_>, default: (f64, f64)) -> Result<(f64, f64)> {
+    section.or("speed", default, |field| {
+        let [low, high] = field.pair()?;
+        let (low, high) = (low.length()?, high.length()?);
+        if low > high {
+            return Err(field.error("runs backwards").with_allowed("the smaller number first"));
+        }
+        Ok((low, high))
+    })
+}
+
+fn pause(section: &mut Section<'_>) -> Result<Duration> {
+    section.or("pause", Duration::from_secs(10), Field::duration)
+}
+
+/// Reads `radio`.
+pub(super) fn radio(field: Field<'_>, placement: &Placement) -> Result<Radio> {
+    let mut section = field.clone().section()?;
+    let kinds: [(_, Reader<'_, (), _>); 2] = [
+        ("ideal", |_, ()| Ok(Radio::Ideal)),
+        ("wifi", |section, ()| {
+            let default = Wifi::default();
+            let interference =
+                section.or("interference", default.interference, |field| {
+                    match field.number()? {
+                        factor if (1.0..=100.0).contains(&factor) => Ok(factor),
+                        _ => Err(field
+                            .error("is no factor of the range")
+                            .with_allowed("a number from 1 to 100")),
+                    }
+                })?;
+            let queue = section.or("queue", default.queue, |field| field.integer(1..=1_000_000))?;
+            Ok(Radio::Wifi(Wifi { interference, queue }))
+        }),
+    ];
+    let radio = section.kind(&mut (), &kinds)?;
+    section.end()?;
+    match radio {
+        Radio::Wifi(_) if !placement.has_positions() => Err(field
+            .error_unquoted("needs nodes with positions")
+            .with_allowed("\"ideal\", or a placement of kind field, grid, random or cluster")),
+        radio => Ok(radio),
+    }
+}
