@@ -41,6 +41,7 @@
 //! | [`membership_trace`] | recorded lists of members, to be played to elections |
 //! | [`environment`], [`party`], [`serving`] | machines that fail, nodes with a client, and what becomes of its requests |
 //! | [`rolls`], [`polls`] | lists at one instant, and elections on them by the thousand |
+//! | [`flips`] | links that flip, and how centrality elections end |
 //! | [`inconsistency`] | how far recorded lists disagree: the true `c` |
 //! | [`queue`], [`trace`], [`log`] | the event queue, the trace hash, the event log |
 
@@ -56,6 +57,7 @@ pub mod electing;
 pub mod engine;
 pub mod environment;
 pub mod explore;
+pub mod flips;
 pub mod inconsistency;
 pub mod invariant;
 pub mod lists;
