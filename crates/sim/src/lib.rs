@@ -36,7 +36,7 @@
 //! | [`engine`] | the event loop: the host of the machines |
 //! | [`network`] | how messages travel |
 //! | [`schedule`] | faults, carried out |
-//! | [`watch`], [`agreement`], [`announcing`], [`electing`], [`detection`], [`lists`], [`invariant`], [`metric`] | what is watched and measured |
+//! | [`watch`], [`agreement`], [`announcing`], [`electing`], [`centring`], [`detection`], [`lists`], [`invariant`], [`metric`] | what is watched and measured |
 //! | [`conformance`] | the suite every election passes |
 //! | [`membership_trace`] | recorded lists of members, to be played to elections |
 //! | [`environment`], [`party`], [`serving`] | machines that fail, nodes with a client, and what becomes of its requests |
@@ -50,6 +50,7 @@
 pub mod agreement;
 pub mod announcing;
 pub mod arbitrating;
+pub mod centring;
 mod clock;
 pub mod conformance;
 pub mod detection;

@@ -221,7 +221,7 @@ impl Central {
     }
 
     /// Who is in range, ascending.
-    pub fn neighbours(&self) -> impl ExactSizeIterator<Item = NodeId> {
+    pub fn neighbours(&self) -> impl ExactSizeIterator<Item = NodeId> + Clone {
         self.detector.neighbours()
     }
 

@@ -188,7 +188,7 @@ fn everything_sent_fits_a_datagram_however_large_the_map() {
     let mut node = Node::new(1, config);
     let name = |node: u64| if node == 0 { 1 } else { crate::rng::mix(node) };
     node.up(name(1));
-    let count = 300;
+    let count = 300_u64;
     for of in 1..count {
         let hears: Vec<u64> = [of - 1, of + 1, of.saturating_sub(7), of + 7].map(name).into();
         node.hear(name(1), &told(name(of), 1 << 40, &hears));

@@ -60,6 +60,13 @@ impl World {
         }
     }
 
+    /// So many, none of them much later.
+    fn steps(&mut self, count: u32, within: Duration) {
+        for _ in 0..count {
+            self.step(self.now + within);
+        }
+    }
+
     /// One message arrives, or if there is none the next timer fires before `until`. Whether there was anything.
     fn step(&mut self, until: Time) -> bool {
         if !self.flying.is_empty() {
@@ -126,7 +133,7 @@ fn p8_the_criterion_changes_no_message() {
             let mut world = World::new(7, config, seed);
             for _ in 0..20 {
                 world.flip();
-                (0..9).for_each(|_| drop(world.step(world.now + millis(40))));
+                world.steps(9, millis(40));
             }
             while world.step(at(60_000)) {}
             (world.said, world.nodes.iter().map(Node::leader).collect::<Vec<_>>())
@@ -246,7 +253,7 @@ fn heard(config: Config, seed: u64) -> Vec<Message> {
     let mut world = World::new(5, config, seed);
     for _ in 0..20 {
         world.flip();
-        (0..6).for_each(|_| drop(world.step(world.now + millis(80))));
+        world.steps(6, millis(80));
     }
     world.said.into_iter().map(|(_, message)| message).collect()
 }
