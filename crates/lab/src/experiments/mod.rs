@@ -3,6 +3,7 @@
 mod announce;
 mod arbitrated;
 mod bandit;
+mod central;
 mod elections;
 mod estimate;
 mod medley;
@@ -22,6 +23,7 @@ pub fn all() -> Vec<Experiment> {
         estimate::all(),
         arbitrated::all(),
         bandit::all(),
+        central::all(),
     ];
     groups.into_iter().flatten().collect()
 }
