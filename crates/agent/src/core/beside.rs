@@ -18,6 +18,7 @@ use super::*;
 #[repr(u8)]
 pub(super) enum Channel {
     Announced = 16,
+    Leased = 17,
 }
 
 impl Channel {
@@ -57,6 +58,11 @@ pub(super) trait Beside: fmt::Debug + Send {
 
     /// What happened to a member below.
     fn on_membership(&mut self, _event: MembershipEvent, _road: &mut Road<'_>) {}
+
+    /// Why nobody leads, if the answer does not say.
+    fn words(&self, _now: Time) -> Option<String> {
+        None
+    }
 
     /// Everybody alive has changed, or what they say of themselves.
     fn on_listed(&mut self, _listed: &[Listed], _road: &mut Road<'_>) {}
