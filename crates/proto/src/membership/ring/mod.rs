@@ -389,7 +389,7 @@ impl Ring {
 
     /// Whether every neighbour knows what we know, as far as they have told.
     pub fn is_synced(&self) -> bool {
-        self.leases.iter().all(|lease| !lease.behind)
+        self.leases.iter().all(|lease| lease.is_synced(self.view.digest()))
     }
 
     /// When our neighbourhood last changed, or might have: leases with those new in it take two sessions from then.
