@@ -12,18 +12,22 @@ use bellwether_proto::{
     election::{
         announce,
         churn_tolerant::{self, Criterion, Form, Multicast},
+        leased,
     },
     mechanism::pinged::Patience,
-    membership::medley::{self, Attention, Strategy},
-    stack::Standing,
+    membership::{
+        medley::{self, Attention, Strategy},
+        ring,
+    },
+    stack::{Group, Standing},
 };
 use tokio::{net::TcpListener, task::JoinHandle};
 
 use crate::{
     api::{self, Api, Token},
     clock,
-    config::{Config, Election, Feedback, HIGHEST, Mode, OnIsolation, Seed as Door},
-    core::{Core, Protocol, Seat, Settings},
+    config::{self, Config, Election, Feedback, HIGHEST, Mode, OnIsolation, Seed as Door},
+    core::{self, Core, Protocol, Seat, Settings},
     handle::{Handle, Refused, Request, Stopped},
     hooks::{HookView, Hooks},
     key::{KeyError, KeyRing},
@@ -368,10 +372,10 @@ fn settings(config: &Config, address: SocketAddr) -> Result<Settings, StartError
             StartError::Setting(format!("election {:?}: {error}", election.name))
         })?;
         let standing =
-            Standing { observer: election.role == Role::Observer, attribute: election.priority };
-        let on_isolation = match election.mode {
+            Standing { observer: election.role != Role::Candidate, attribute: election.priority };
+        let on_isolation = match &election.mode {
             Mode::Eventual(eventual) => eventual.on_isolation,
-            Mode::Announced(_) => OnIsolation::default(),
+            Mode::Announced(_) | Mode::Leased(_) => OnIsolation::default(),
         };
         let name = election.name.clone();
         elections.push(Seat { name, protocol, standing, on_isolation, dirty: false });
@@ -380,9 +384,9 @@ fn settings(config: &Config, address: SocketAddr) -> Result<Settings, StartError
     let about = About { name, position, tags };
     let advertise =
         if config.advertise.is_empty() { vec![address] } else { config.advertise.clone() };
-    let c = config.elections.iter().filter_map(|election| match election.mode {
+    let c = config.elections.iter().filter_map(|election| match &election.mode {
         Mode::Eventual(eventual) => Some(u32::from(eventual.c)),
-        Mode::Announced(_) => None,
+        Mode::Announced(_) | Mode::Leased(_) => None,
     });
     let survey = estimate::Config::of(10).map_err(|error| refused(&error))?;
     let settings = Settings {
@@ -424,7 +428,8 @@ fn membership(config: &Config) -> Result<medley::Config, medley::ConfigError> {
 
 fn protocol(config: &Config, election: &Election) -> Result<Protocol, String> {
     let timing = &config.timing;
-    match election.mode {
+    match &election.mode {
+        Mode::Leased(settings) => leased(config, election, settings).map(Protocol::Leased),
         Mode::Eventual(eventual) => {
             let gossip = Multicast::Gossip { spread: 2, refresh: timing.refresh };
             churn_tolerant::Config::new(eventual.variant, Form::Hardened)
@@ -452,6 +457,33 @@ fn protocol(config: &Config, election: &Election) -> Result<Protocol, String> {
                 .map_err(|error| error.to_string())
         }
     }
+}
+
+/// Everybody leases from everybody: lists of members are short.
+fn leased(
+    config: &Config,
+    election: &Election,
+    settings: &config::Leased,
+) -> Result<core::leased::Config, String> {
+    let (timing, members) = (&config.timing, settings.members.len());
+    let ring = ring::Config::hardened()
+        .with_neighbours((members / 2).max(1))
+        .and_then(|ring| ring.with_times(timing.lease, timing.arbitration))
+        .and_then(|ring| ring.with_drift(settings.drift))
+        .map_err(|error| error.to_string())?;
+    let backers = ring::geometry::majority(members);
+    let machine = leased::Config::new(settings.flavour)
+        .with_key(u64::from(Group::named(&election.name).number()))
+        .with_min_members(backers)
+        .with_backers(backers)
+        .with_aftermath(timing.step_down);
+    Ok(core::leased::Config {
+        ring,
+        election: machine,
+        members: settings.members.clone(),
+        witness: election.role == Role::Witness,
+        step_down: timing.step_down,
+    })
 }
 
 #[cfg(test)]

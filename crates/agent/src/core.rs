@@ -25,7 +25,10 @@ use bellwether_proto::{
     wire::{Reader, Wire as _},
 };
 
-use self::announced::Announced;
+use self::{
+    announced::Announced,
+    beside::{Aside, Channel},
+};
 use crate::{
     clock,
     config::OnIsolation,
@@ -39,6 +42,8 @@ use crate::{
 };
 
 mod announced;
+mod beside;
+pub(crate) mod leased;
 mod near;
 mod report;
 
@@ -79,17 +84,19 @@ pub(crate) struct Seat {
 }
 
 /// How it is decided.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum Protocol {
     Eventual(churn_tolerant::Config),
     Announced(announce::Config),
+    Leased(leased::Config),
 }
 
 impl Protocol {
-    fn mode(self) -> Mode {
+    fn mode(&self) -> Mode {
         match self {
             Self::Eventual(_) => Mode::Eventual,
             Self::Announced(_) => Mode::Announced,
+            Self::Leased(_) => Mode::Leased,
         }
     }
 }
@@ -121,7 +128,7 @@ pub(crate) struct Core {
     settings: Settings,
     stack: Stack,
     out: OutboxOf<Stack>,
-    announced: Vec<Announced>,
+    beside: Vec<Aside>,
     store: Store,
     started: Time,
     running: bool,
@@ -135,6 +142,8 @@ pub(crate) struct Core {
     pub(crate) outgoing: Vec<Outgoing>,
     /// Whether somebody's position has changed since the membership was told distances.
     moved: bool,
+    /// Whether those beside the stack have yet to hear who is alive.
+    listed_changed: bool,
     /// What the machine refused, by reason.
     refused: BTreeMap<&'static str, u64>,
     /// Accusations of members that we heard of, and of ourselves that we contradicted.
@@ -191,15 +200,21 @@ impl Core {
         seed: Seed,
     ) -> Self {
         let me = store.me();
-        let (mut groups, mut announced) = (Vec::new(), Vec::new());
+        let (mut groups, mut beside) = (Vec::new(), Vec::new());
         for seat in &settings.elections {
             let group = Group::named(&seat.name);
-            match seat.protocol {
-                Protocol::Eventual(config) => groups.push((group, config)),
+            match &seat.protocol {
+                Protocol::Eventual(config) => groups.push((group, *config)),
                 Protocol::Announced(config) => {
                     let seed = seed.named("announced").indexed(u64::from(group.number()));
-                    let machine = Announce::new(me, config, seed, store.announced(group));
-                    announced.push(Announced::new(group, machine));
+                    let machine = Announce::new(me, *config, seed, store.announced(group));
+                    beside.push(Aside { group, machine: Box::new(Announced::new(machine)) });
+                }
+                Protocol::Leased(config) => {
+                    let seed = seed.named("leased").indexed(u64::from(group.number()));
+                    let durable = store.leased(group);
+                    let seat = leased::Leased::new(me, config.clone(), seed, durable, now);
+                    beside.push(Aside { group, machine: Box::new(seat) });
                 }
             }
         }
@@ -220,7 +235,7 @@ impl Core {
             tallies: settings.elections.iter().map(tally).collect(),
             stack,
             out: Outbox::new(),
-            announced,
+            beside,
             store,
             started: now,
             running: false,
@@ -231,6 +246,7 @@ impl Core {
             rng: seed.named("host").rng(),
             outgoing: Vec::new(),
             moved: false,
+            listed_changed: true,
             refused: BTreeMap::new(),
             accusations: 0,
             refuted: 0,
@@ -246,7 +262,7 @@ impl Core {
     pub(crate) fn start(&mut self, now: Time, inbox: &Inbox) {
         self.running = true;
         self.observe(now);
-        self.all_announced(now, || Input::Start);
+        self.each_aside(now, |machine, road| machine.start(road));
         self.input(now, Input::Start, inbox);
         self.introduce(now, inbox);
         self.knock(now);
@@ -268,16 +284,16 @@ impl Core {
             let OnIsolation::HoldFor(span) = seat.on_isolation else { return None };
             tally.answer.leader.and(self.alone).map(|since| since + span)
         });
-        let announced = self.announced.iter().filter_map(|one| one.machine.deadline());
+        let beside = self.beside.iter().filter_map(|one| one.machine.deadline());
         let stack = self.stack.deadline().map(|(at, _)| at);
-        stack.into_iter().chain(announced.map(|(at, _)| at)).chain(seed).chain(isolated).min()
+        stack.into_iter().chain(beside).chain(seed).chain(isolated).min()
     }
 
     pub(crate) fn on_deadline(&mut self, now: Time, inbox: &Inbox) {
         if self.stack.deadline().is_some_and(|(at, _)| at <= now) {
             self.input(now, Input::Timeout, inbox);
         }
-        self.announced_due(now);
+        self.asides_due(now);
         self.look(now, inbox);
         self.knock(now);
     }
@@ -302,8 +318,8 @@ impl Core {
     /// The process was stopped for longer than anybody may lead unseen.
     pub(crate) fn on_stall(&mut self, now: Time, lasted: Duration, inbox: &Inbox) {
         let detail = Some(format!("for {:.2} s", lasted.as_secs_f64()));
-        self.event(inbox, EventKind::Stalled, None, None, None, detail);
-        self.all_announced(now, || Input::Command(announce::Command::Void));
+        self.event(inbox, EventKind::Stalled, None, detail);
+        self.each_aside(now, |machine, road| machine.stalled(road));
         for at in 0..self.tallies.len() {
             if self.is_eventual(at) {
                 self.command(now, at, churn_tolerant::Command::Void, inbox);
@@ -322,6 +338,9 @@ impl Core {
 
     /// An authenticated message.
     pub(crate) fn on_message(&mut self, now: Time, from: Peer, body: &[u8], inbox: &Inbox) {
+        if body.first().is_some_and(|&channel| channel >= Channel::FIRST) {
+            return self.hear_aside(now, from, body, inbox);
+        }
         let mut reader = Reader::new(body);
         let message = Message::decode(&mut reader);
         let Some(message) = message.ok().filter(|_| reader.finish().is_ok()) else {
@@ -366,11 +385,14 @@ impl Core {
                 Effect::Emit(StackEvent::Election(_, event)) => {
                     if let churn_tolerant::Event::DuplicateIdentity { other } = event {
                         let node = Some(self.named(other.id));
-                        self.event(inbox, EventKind::DuplicateIdentity, None, node, None, None);
+                        self.event(inbox, EventKind::DuplicateIdentity, node, None);
                         self.running = false;
                     }
                 }
             }
+        }
+        if core::mem::take(&mut self.listed_changed) {
+            self.tell_listed(now);
         }
         self.look(now, inbox);
         if let Err(rejected) = result {
@@ -411,6 +433,8 @@ impl Core {
 /// What happened.
 impl Core {
     fn on_membership(&mut self, now: Time, event: MembershipEvent, inbox: &Inbox) {
+        self.each_aside(now, |machine, road| machine.on_membership(event, road));
+        self.listed_changed = true;
         let (id, kind, state, by) = match event {
             MembershipEvent::Joined(id) => (id, EventKind::MemberJoin, MemberState::Alive, None),
             MembershipEvent::Suspected { id, by } => {
@@ -459,7 +483,7 @@ impl Core {
         }
         let node = Some(self.named(id));
         let detail = by.map(|by| format!("says {}", self.named(by).name));
-        self.event(inbox, kind, None, node, None, detail);
+        self.event(inbox, kind, node, detail);
     }
 
     fn state_of(&self, id: NodeId) -> Option<MemberState> {
@@ -481,7 +505,7 @@ impl Core {
     }
 
     /// Whether elections answer otherwise than before.
-    fn look(&mut self, now: Time, inbox: &Inbox) {
+    pub(crate) fn look(&mut self, now: Time, inbox: &Inbox) {
         if !self.stack.membership().is_empty() {
             (self.alone, self.met) = (None, true);
         } else if self.met && self.alone.is_none() {
@@ -489,9 +513,9 @@ impl Core {
         }
         for at in 0..self.tallies.len() {
             let group = self.tallies[at].group;
-            let mut answer = match (self.stack.election(group), self.announced(group)) {
+            let mut answer = match (self.stack.election(group), self.aside(group)) {
                 (Some(election), _) => election.leadership(),
-                (None, Some(at)) => self.announced[at].machine.leadership(),
+                (None, Some(at)) => self.beside[at].machine.leadership(now),
                 (None, None) => continue,
             };
             if let Some(since) = self.alone.filter(|&since| self.gives_up(now, at, since)) {
@@ -529,12 +553,18 @@ impl Core {
         answer: &Leadership,
         inbox: &Inbox,
     ) {
-        let election = || Some(self.settings.elections[at].name.clone());
-        let epoch = |of: &Leadership| of.epoch.map(|epoch| epoch.to_string());
         let ours = |of: &Leadership| of.leader == Some(self.me.id);
-        let node = |of: &Leadership| of.leader.map(|id| self.named(id));
-        let say = |kind, of: &Leadership| {
-            self.event(inbox, kind, election(), node(of), epoch(of), Some(self.why(now, of)));
+        let say = |event, of: &Leadership| {
+            inbox.record(Event {
+                index: inbox.next_index(),
+                unix_ms: clock::unix_ms(),
+                event,
+                election: Some(self.settings.elections[at].name.clone()),
+                node: of.leader.map(|id| self.named(id)),
+                epoch: of.epoch.map(|epoch| epoch.to_string()),
+                valid_for_ms: of.valid_until.map(|until| report::millis(until.since(now))),
+                detail: Some(self.why(now, of)),
+            });
         };
         let moved = (before.leader, before.epoch) != (answer.leader, answer.epoch);
         if moved && ours(before) && !ours(answer) {
@@ -566,13 +596,12 @@ impl Core {
         &self,
         inbox: &Inbox,
         event: EventKind,
-        election: Option<String>,
         node: Option<LeaderStatus>,
-        epoch: Option<String>,
         detail: Option<String>,
     ) {
         let (index, unix_ms) = (inbox.next_index(), clock::unix_ms());
-        inbox.record(Event { index, unix_ms, event, election, node, epoch, detail });
+        let (election, epoch, valid_for_ms) = (None, None, None);
+        inbox.record(Event { index, unix_ms, event, election, node, epoch, valid_for_ms, detail });
     }
 }
 
@@ -584,7 +613,7 @@ impl Core {
 
     /// Whether this node leads anything.
     pub(crate) fn leads(&self) -> bool {
-        // Whoever is announced says goodbye in leaving.
+        // Those beside the stack hand over, or say goodbye, in leaving.
         let ours = |&at: &usize| self.tallies[at].answer.leader == Some(self.me.id);
         (0..self.tallies.len()).filter(|&at| self.is_eventual(at)).any(|at| ours(&at))
     }
@@ -626,7 +655,7 @@ impl Core {
     /// Says goodbye. Nothing is due any more once everybody was told.
     pub(crate) fn leave(&mut self, now: Time, inbox: &Inbox) {
         self.seeds.clear();
-        self.all_announced(now, || Input::Leave);
+        self.each_aside(now, |machine, road| machine.leave(road));
         self.input(now, Input::Leave, inbox);
     }
 
@@ -663,8 +692,8 @@ impl Core {
             }
             Request::Resign(election) => {
                 let at = self.led(&election)?;
-                if let Some(at) = self.announced(self.tallies[at].group) {
-                    self.announce(now, at, Input::Command(announce::Command::Resign));
+                if let Some(at) = self.aside(self.tallies[at].group) {
+                    self.with_aside(now, at, |machine, road| machine.resign(road))?;
                     self.look(now, inbox);
                     return Ok(());
                 }
@@ -676,15 +705,14 @@ impl Core {
             }
             Request::Transfer { election, to } => {
                 let at = self.led(&election)?;
-                if !self.is_eventual(at) {
-                    let reason = format!(
-                        "{election} is announced: the best of those that hear us leads; resign instead"
-                    );
-                    return Err(Refused::Impossible(reason));
-                }
                 let id = self.find(&to)?;
                 if self.stack.membership().member(id).is_none() {
                     return Err(Refused::Impossible(format!("{to} is not alive")));
+                }
+                if let Some(at) = self.aside(self.tallies[at].group) {
+                    self.with_aside(now, at, |machine, road| machine.transfer(id, road))?;
+                    self.look(now, inbox);
+                    return Ok(());
                 }
                 self.command(now, at, churn_tolerant::Command::Transfer(id), inbox);
             }

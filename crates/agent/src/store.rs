@@ -44,6 +44,9 @@ struct Tokens {
     /// Of an announced election: no larger one was minted or vouched for.
     #[serde(skip_serializing_if = "Option::is_none")]
     counter: Option<u64>,
+    /// Of a leased election: none larger was promised to or known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    leased: Option<String>,
 }
 
 /// Why there is no node.
@@ -95,6 +98,14 @@ impl Store {
         Ok(store)
     }
 
+    /// Nothing is kept, and it is this life.
+    #[cfg(test)]
+    pub(crate) fn fixed(me: Peer) -> Self {
+        let id = format!("{:016x}", me.id.get());
+        let kept = Kept { id, boot: me.boot.get(), elections: BTreeMap::new() };
+        Self { path: None, kept }
+    }
+
     pub(crate) fn me(&self) -> Peer {
         Peer::new(self.kept.id().unwrap_or_default(), Boot::new(self.kept.boot))
     }
@@ -102,7 +113,9 @@ impl Store {
     /// What the last life knew.
     pub(crate) fn durable(&self) -> Option<Durable> {
         let epoch = |text: &Option<String>| text.as_ref().and_then(|text| text.parse().ok());
-        let eventual = self.kept.elections.iter().filter(|(_, tokens)| tokens.counter.is_none());
+        let eventual = self.kept.elections.iter();
+        let eventual =
+            eventual.filter(|(_, tokens)| tokens.counter.is_none() && tokens.leased.is_none());
         let elections = eventual.filter_map(|(group, tokens)| {
             let (known, vouched) = (epoch(&tokens.known), epoch(&tokens.vouched));
             Some((group.parse().ok()?, churn_tolerant::Durable { known, vouched }))
@@ -116,7 +129,8 @@ impl Store {
         let text = |epoch: Option<Epoch>| epoch.map(|epoch| epoch.to_string());
         let mut elections = self.kept.elections.clone();
         for (group, churn_tolerant::Durable { known, vouched }) in &durable.elections {
-            let tokens = Tokens { known: text(*known), vouched: text(*vouched), counter: None };
+            let (known, vouched) = (text(*known), text(*vouched));
+            let tokens = Tokens { known, vouched, ..Tokens::default() };
             elections.insert(group.to_string(), tokens);
         }
         self.replace(elections)
@@ -136,7 +150,20 @@ impl Store {
         announce::Durable { max_epoch, vouched }: announce::Durable,
     ) -> io::Result<()> {
         let vouched = vouched.map(|epoch| epoch.to_string());
-        let tokens = Tokens { known: None, vouched, counter: Some(max_epoch) };
+        let tokens = Tokens { vouched, counter: Some(max_epoch), ..Tokens::default() };
+        let mut elections = self.kept.elections.clone();
+        elections.insert(group.to_string(), tokens);
+        self.replace(elections)
+    }
+
+    /// What the last life knew of a leased election.
+    pub(crate) fn leased(&self, group: Group) -> Option<Epoch> {
+        self.kept.elections.get(&group.to_string())?.leased.as_ref()?.parse().ok()
+    }
+
+    /// Keeps that likewise.
+    pub(crate) fn keep_leased(&mut self, group: Group, epoch: Epoch) -> io::Result<()> {
+        let tokens = Tokens { leased: Some(epoch.to_string()), ..Tokens::default() };
         let mut elections = self.kept.elections.clone();
         elections.insert(group.to_string(), tokens);
         self.replace(elections)
@@ -195,7 +222,7 @@ impl Kept {
         }
         for (group, tokens) in &kept.elections {
             group.parse::<Group>().map_err(|_| format!("{group:?} names no election"))?;
-            for epoch in [&tokens.known, &tokens.vouched].into_iter().flatten() {
+            for epoch in [&tokens.known, &tokens.vouched, &tokens.leased].into_iter().flatten() {
                 epoch.parse::<Epoch>().map_err(|error| format!("election {group}: {error}"))?;
             }
         }

@@ -2,7 +2,11 @@
 
 use bellwether_proto::{Duration, election::churn_tolerant::Variant};
 
-use super::field::{Field, NAMES, Result, check_name, parse_duration};
+use super::{
+    Config,
+    field::{Field, NAMES, Result, check_name, parse_duration},
+    leased::{self, Leased},
+};
 use crate::status::Role;
 
 /// One named election this agent takes part in.
@@ -19,12 +23,14 @@ pub struct Election {
 }
 
 /// A promise and the settings of the protocol that keeps it.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Mode {
     /// One leader per connected part, once it is quiet; no quorum.
     Eventual(Eventual),
     /// One leader per segment of local multicast; nothing to configure.
     Announced(Announced),
+    /// At most one leader may act at any instant; a majority of the members.
+    Leased(Leased),
 }
 
 /// Settings of an announced election.
@@ -63,10 +69,11 @@ pub enum OnIsolation {
 
 impl Mode {
     /// As it is written.
-    pub fn name(self) -> &'static str {
+    pub fn name(&self) -> &'static str {
         match self {
             Self::Eventual(_) => "eventual",
             Self::Announced(_) => "announced",
+            Self::Leased(_) => "leased",
         }
     }
 }
@@ -105,7 +112,7 @@ impl std::fmt::Display for OnIsolation {
 }
 
 /// All `[election.NAME]`, or one eventual election called `default`.
-pub(super) fn read(field: Option<Field<'_>>) -> Result<Vec<Election>> {
+pub(super) fn read(field: Option<Field<'_>>, config: &Config) -> Result<Vec<Election>> {
     let named = field.map_or(Ok(Vec::new()), Field::named)?;
     if named.len() > MOST {
         let (_, surplus) = &named[MOST];
@@ -115,15 +122,21 @@ pub(super) fn read(field: Option<Field<'_>>) -> Result<Vec<Election>> {
     if named.is_empty() {
         return Ok(vec![Election::default()]);
     }
-    named.into_iter().map(|(name, field)| one(name, field)).collect()
+    named.into_iter().map(|(name, field)| one(name, field, config)).collect()
 }
 
-fn one(name: &str, field: Field<'_>) -> Result<Election> {
+fn one(name: &str, field: Field<'_>, config: &Config) -> Result<Election> {
     if let Err(problem) = check_name(name) {
         return Err(field.error_unquoted(problem).with_allowed(NAMES));
     }
     let mut section = field.section()?;
     let mode = section.or("mode", Promise::Eventual, promise)?;
+    if let Promise::Leased = mode {
+        let role = section.or("role", Role::Candidate, leased::role)?;
+        let mode = Mode::Leased(leased::read(&mut section, config)?);
+        section.end()?;
+        return Ok(Election { name: name.to_owned(), mode, role, priority: PRIORITY });
+    }
     let role = section.or("role", Role::Candidate, |field| {
         field.choice(&[("candidate", Role::Candidate), ("observer", Role::Observer)])
     })?;
@@ -164,6 +177,7 @@ fn one(name: &str, field: Field<'_>) -> Result<Election> {
                 on_isolation: section.or("on_isolation", default.on_isolation, on_isolation)?,
             })
         }
+        Promise::Leased => unreachable!("read above"),
     };
     section.end()?;
     Ok(Election { name: name.to_owned(), mode, role, priority })
@@ -173,14 +187,19 @@ fn one(name: &str, field: Field<'_>) -> Result<Election> {
 enum Promise {
     Eventual,
     Announced,
+    Leased,
 }
 
 fn promise(field: &Field<'_>) -> Result<Promise> {
-    if let Ok("central" | "leased" | "learned") = field.text() {
+    if let Ok("central" | "learned") = field.text() {
         let error = field.error("is not in this version");
-        return Err(error.with_allowed("\"eventual\", \"announced\""));
+        return Err(error.with_allowed("\"eventual\", \"announced\", \"leased\""));
     }
-    field.choice(&[("eventual", Promise::Eventual), ("announced", Promise::Announced)])
+    field.choice(&[
+        ("eventual", Promise::Eventual),
+        ("announced", Promise::Announced),
+        ("leased", Promise::Leased),
+    ])
 }
 
 fn on_isolation(field: &Field<'_>) -> Result<OnIsolation> {

@@ -22,6 +22,7 @@ pub use self::{
     error::{ConfigError, Place, quote},
     explain::{Explained, ExplainedElection, explain},
     hook::Hook,
+    leased::Leased,
     membership::{Feedback, Membership},
     show::{Change, Setting},
     source::{Flag, Inputs},
@@ -34,6 +35,7 @@ mod error;
 mod explain;
 mod field;
 mod hook;
+mod leased;
 mod membership;
 mod show;
 mod source;
@@ -155,7 +157,7 @@ impl Config {
         config.position =
             root.take("position").map(|field| membership::position(&field)).transpose()?;
         config.tags = root.or("tags", BTreeMap::new(), |field| tags(field.clone()))?;
-        config.elections = election::read(root.take("election"))?;
+        config.elections = election::read(root.take("election"), &config)?;
         config.check_announced(&root)?;
         config.hooks = hook::read(root.take("hook"), &config.elections)?;
         root.end()?;

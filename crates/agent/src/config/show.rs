@@ -96,13 +96,14 @@ impl Config {
             let role = match election.role {
                 Role::Candidate => "candidate",
                 Role::Observer => "observer",
+                Role::Witness => "witness",
             };
             add("mode", quoted(&election.mode.name()));
             add("role", quoted(&role));
-            if election.role == Role::Candidate {
+            if election.role == Role::Candidate && !matches!(election.mode, Mode::Leased(_)) {
                 add("priority", election.priority.to_string());
             }
-            match election.mode {
+            match &election.mode {
                 Mode::Eventual(eventual) => {
                     add("variant", quoted(&variant_name(eventual.variant)));
                     add("c", eventual.c.to_string());
@@ -113,6 +114,11 @@ impl Config {
                 Mode::Announced(announced) => {
                     let tenure = if announced.sticky { "sticky" } else { "preemptive" };
                     add("tenure", quoted(&tenure));
+                }
+                Mode::Leased(leased) => {
+                    add("members", list(&leased.members));
+                    add("flavour", quoted(&leased.flavour_name()));
+                    add("drift", leased.drift.to_string());
                 }
             }
         }

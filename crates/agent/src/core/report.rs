@@ -120,9 +120,22 @@ impl Core {
             is_leader: answer.leader == Some(self.me.id),
             since_ms: millis(now.since(tally.since)),
             valid_for_ms: answer.valid_until.map(|until| millis(until.since(now))),
-            role: if seat.stands().observer { Role::Observer } else { Role::Candidate },
+            valid_until_us: answer.valid_until.map(Time::as_micros),
+            step_down_ms: match &seat.protocol {
+                Protocol::Leased(config) => Some(millis(config.step_down)),
+                _ => None,
+            },
+            role: match &seat.protocol {
+                Protocol::Leased(config) if config.witness => Role::Witness,
+                _ if seat.stands().observer => Role::Observer,
+                _ => Role::Candidate,
+            },
             priority: seat.standing.attribute,
-            why: self.why(now, answer),
+            why: self
+                .aside(tally.group)
+                .filter(|_| answer.leader.is_none())
+                .and_then(|at| self.beside[at].machine.words(now))
+                .unwrap_or_else(|| self.why(now, answer)),
             agreement,
             changes: tally.changes,
             leaderless_ms: millis(tally.leaderless + leaderless),
@@ -143,6 +156,6 @@ impl Core {
     }
 }
 
-fn millis(span: Duration) -> u64 {
+pub(super) fn millis(span: Duration) -> u64 {
     span.as_micros() / 1_000
 }

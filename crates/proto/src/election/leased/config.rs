@@ -1,6 +1,6 @@
 //! What an operator chooses.
 
-use crate::rng::mix;
+use crate::{rng::mix, time::Duration};
 
 /// On what a leader's authority rests (R11).
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
@@ -31,12 +31,21 @@ pub struct Config {
     pub(super) key: u64,
     pub(super) min_members: usize,
     pub(super) waits: bool,
+    pub(super) backers: usize,
+    pub(super) aftermath: Duration,
 }
 
 impl Config {
     /// The owner of the project's key leads, on its own if it must.
     pub const fn new(flavour: Flavour) -> Self {
-        Self { flavour, key: mix(KEY), min_members: 1, waits: true }
+        Self {
+            flavour,
+            key: mix(KEY),
+            min_members: 1,
+            waits: true,
+            backers: 1,
+            aftermath: Duration::ZERO,
+        }
     }
 
     /// Who should lead.
@@ -46,6 +55,24 @@ impl Config {
             Preference::Lowest => 0,
         };
         Self { key, ..self }
+    }
+
+    /// Who should lead, by a key of one's own: several elections of the same members are spread over them.
+    pub const fn with_key(self, key: u64) -> Self {
+        Self { key: mix(key), ..self }
+    }
+
+    /// By quorum: how many must back a leader, itself included, whoever its witnesses are. More than half of all that can
+    /// ever be members makes any two leaders share one of them, though rings were founded apart, as long as nobody
+    /// backs anybody in a new life, or a new ring, before what it promised in the last is over.
+    pub const fn with_backers(self, backers: usize) -> Self {
+        Self { backers, ..self }
+    }
+
+    /// How long what a leader has begun may go on once its authority is over. Every successor waits as much longer,
+    /// also where the office is handed over.
+    pub const fn with_aftermath(self, aftermath: Duration) -> Self {
+        Self { aftermath, ..self }
     }
 
     /// How many members there must be, the leader included. Above one, nobody leads alone; raising it trades

@@ -58,8 +58,8 @@ pub(super) struct Lease {
     pub(super) due: Time,
     /// Since when the other has to be told of a new group.
     untold: Option<Time>,
-    /// Whether the other's facts were not ours when it last spoke, and what of ours it gets next.
-    pub(super) behind: bool,
+    /// The digest of the other's facts if it was not ours when it last spoke, and what of ours it gets next.
+    differs: Option<u64>,
     page: NodeId,
     pub(super) proposal: Option<Proposal>,
     pub(super) closing: Option<Closing>,
@@ -82,13 +82,18 @@ impl Lease {
             pending: false,
             due,
             untold: None,
-            behind: false,
+            differs: None,
             page: NodeId::new(0),
             proposal: None,
             closing: None,
             retry: (Time::ZERO, 0),
             announce: false,
         }
+    }
+
+    /// Whether the other knew what we know when it last spoke, or knew then what we have learnt since.
+    pub(super) fn is_synced(&self, digest: u64) -> bool {
+        self.differs.is_none_or(|theirs| theirs == digest)
     }
 
     pub(super) fn standing(&self, length: Duration) -> Standing {
@@ -156,7 +161,7 @@ impl Ring {
         let lease = self.leases.iter_mut().find(|lease| lease.peer == life);
         let (mut facts, mut group, mut neighbours) = (Vec::new(), None, joining);
         if let Some(lease) = lease {
-            if lease.behind {
+            if !lease.is_synced(digest) {
                 facts = view.page(&mut lease.page);
             }
             if stage == Stage::Invite || lease.untold.is_some() {
@@ -180,9 +185,9 @@ impl Ring {
                 self.tell_everybody(now, fact, out);
             }
         }
-        let behind = session.digest != self.view.digest();
+        let differs = Some(session.digest).filter(|&digest| digest != self.view.digest());
         if let Some(lease) = self.lease_mut(by) {
-            lease.behind = behind;
+            lease.differs = differs;
         }
         if session.stage == Stage::Keep
             && let Some(group) = &session.group
