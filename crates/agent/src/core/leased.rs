@@ -91,6 +91,8 @@ pub(super) struct Leased {
     /// Members by identity, as they were last seen, if nobody else has their name.
     known: BTreeMap<NodeId, String>,
     ready: BTreeMap<NodeId, Ready>,
+    /// Whom others believe to lead.
+    beliefs: BTreeMap<NodeId, (NodeId, Epoch)>,
     /// Who last said that it is inside.
     inside: Option<(NodeId, Time)>,
     /// Those that would found a ring with us, and since when it is they.
@@ -159,6 +161,7 @@ impl Leased {
             out: Outbox::new(),
             known: BTreeMap::new(),
             ready: BTreeMap::new(),
+            beliefs: BTreeMap::new(),
             inside: None,
             list: Vec::new(),
             listed: now,
@@ -440,6 +443,9 @@ impl Beside for Leased {
         let Some(Said { body, .. }) = road.read(message) else { return };
         match body {
             Body::Machine(message) => {
+                if let Some(said) = message.stamp.as_ref().and_then(|stamp| stamp.register) {
+                    self.beliefs.insert(from.id, (said.effective().id(), said.epoch));
+                }
                 self.input(Input::Message { from, via: from.id, message: &message }, road);
             }
             Body::Ready { fact, list } => self.on_ready(from, fact, list, road),
@@ -502,6 +508,10 @@ impl Beside for Leased {
             .iter()
             .filter(|one| self.config.members.contains(&one.name) && named(&one.name) == 1);
         self.known.extend(members.map(|one| (one.peer.id, one.name.clone())));
+    }
+
+    fn beliefs(&self) -> BTreeMap<NodeId, (NodeId, Epoch)> {
+        self.beliefs.clone()
     }
 
     fn words(&self, now: Time) -> Option<String> {

@@ -39,7 +39,8 @@ fn config(members: usize, flavour: leased::Flavour, witness: bool) -> Config {
     let election = leased::Config::new(flavour)
         .with_min_members(backers)
         .with_backers(backers)
-        .with_aftermath(ms(100));
+        .with_aftermath(ms(100))
+        .with_sticky(true);
     let members = NAMES[..members].iter().map(|&name| name.to_owned()).collect();
     Config { ring, election, members, witness, step_down: ms(100) }
 }
