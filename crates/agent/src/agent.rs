@@ -476,7 +476,8 @@ fn leased(
         .with_key(u64::from(Group::named(&election.name).number()))
         .with_min_members(backers)
         .with_backers(backers)
-        .with_aftermath(timing.step_down);
+        .with_aftermath(timing.step_down)
+        .with_sticky(true);
     Ok(core::leased::Config {
         ring,
         election: machine,

@@ -64,6 +64,11 @@ pub(super) trait Beside: fmt::Debug + Send {
         None
     }
 
+    /// Whom others believe to lead, as they last said.
+    fn beliefs(&self) -> BTreeMap<NodeId, (NodeId, Epoch)> {
+        BTreeMap::new()
+    }
+
     /// Everybody alive has changed, or what they say of themselves.
     fn on_listed(&mut self, _listed: &[Listed], _road: &mut Road<'_>) {}
 }

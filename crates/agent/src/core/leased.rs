@@ -91,6 +91,8 @@ pub(super) struct Leased {
     /// Members by identity, as they were last seen, if nobody else has their name.
     known: BTreeMap<NodeId, String>,
     ready: BTreeMap<NodeId, Ready>,
+    /// Whom others believe to lead.
+    beliefs: BTreeMap<NodeId, (NodeId, Epoch)>,
     /// Who last said that it is inside.
     inside: Option<(NodeId, Time)>,
     /// Those that would found a ring with us, and since when it is they.
@@ -159,6 +161,7 @@ impl Leased {
             out: Outbox::new(),
             known: BTreeMap::new(),
             ready: BTreeMap::new(),
+            beliefs: BTreeMap::new(),
             inside: None,
             list: Vec::new(),
             listed: now,
@@ -440,6 +443,9 @@ impl Beside for Leased {
         let Some(Said { body, .. }) = road.read(message) else { return };
         match body {
             Body::Machine(message) => {
+                if let Some(said) = message.stamp.as_ref().and_then(|stamp| stamp.register) {
+                    self.beliefs.insert(from.id, (said.effective().id(), said.epoch));
+                }
                 self.input(Input::Message { from, via: from.id, message: &message }, road);
             }
             Body::Ready { fact, list } => self.on_ready(from, fact, list, road),
@@ -452,6 +458,10 @@ impl Beside for Leased {
         let nobody = Leadership::unknown(Mode::Leased, Why::Electing { since });
         let Stage::Inside { machine, .. } = &self.stage else { return nobody };
         let answer = machine.leadership();
+        // Who is alone may act for ever, and asks again all the same.
+        let longest = now + self.config.ring.session() * 2;
+        let valid_until = answer.valid_until.map(|until| until.min(longest));
+        let answer = Leadership { valid_until, ..answer };
         // The machine's answer is as of its last input.
         let over = answer.valid_until.is_some_and(|until| now >= until);
         // Everybody leases from everybody; of a leader that we do not lease from we know nothing.
@@ -502,6 +512,10 @@ impl Beside for Leased {
             .iter()
             .filter(|one| self.config.members.contains(&one.name) && named(&one.name) == 1);
         self.known.extend(members.map(|one| (one.peer.id, one.name.clone())));
+    }
+
+    fn beliefs(&self) -> BTreeMap<NodeId, (NodeId, Epoch)> {
+        self.beliefs.clone()
     }
 
     fn words(&self, now: Time) -> Option<String> {

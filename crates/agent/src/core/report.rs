@@ -104,7 +104,8 @@ impl Core {
                 }
             };
             count(self.settings.about.name.clone(), leader);
-            for (&id, &(believed, _)) in &tally.beliefs {
+            let beside = self.aside(tally.group).map(|at| self.beside[at].machine.beliefs());
+            for (&id, &(believed, _)) in beside.as_ref().unwrap_or(&tally.beliefs) {
                 if self.stack.membership().member(id).is_some() {
                     count(self.named(id).name, believed);
                 }

@@ -15,12 +15,16 @@
     reason = "tests of a host wait for real processes"
 )]
 
+#[path = "../../examples/fenced_sink.rs"]
+mod fenced_sink;
+
 mod agents;
 mod agreement;
 mod attacker;
 mod grid;
 mod hostile;
 mod kills;
+mod leased;
 mod measured;
 
 use std::{

@@ -32,7 +32,8 @@ pub struct Config {
     pub(super) min_members: usize,
     pub(super) waits: bool,
     pub(super) backers: usize,
-    pub(super) aftermath: Duration,
+    pub(super) aftermath: Option<Duration>,
+    pub(super) sticky: bool,
 }
 
 impl Config {
@@ -44,7 +45,8 @@ impl Config {
             min_members: 1,
             waits: true,
             backers: 1,
-            aftermath: Duration::ZERO,
+            aftermath: None,
+            sticky: false,
         }
     }
 
@@ -69,10 +71,17 @@ impl Config {
         Self { backers, ..self }
     }
 
-    /// How long what a leader has begun may go on once its authority is over. Every successor waits as much longer,
-    /// also where the office is handed over.
+    /// For hosts that tell others until when they may act: how long what a leader has begun may go on once its authority
+    /// is over. Every successor waits as much longer, and waits for the whole lease also where the office is handed over,
+    /// as what was told cannot be taken back.
     pub const fn with_aftermath(self, aftermath: Duration) -> Self {
-        Self { aftermath, ..self }
+        Self { aftermath: Some(aftermath), ..self }
+    }
+
+    /// By quorum: a leader stays though one closer to the key has joined. Saves a hand-over; who leads then depends on
+    /// the past.
+    pub const fn with_sticky(self, sticky: bool) -> Self {
+        Self { sticky, ..self }
     }
 
     /// How many members there must be, the leader included. Above one, nobody leads alone; raising it trades

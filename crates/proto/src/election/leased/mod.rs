@@ -459,13 +459,13 @@ impl Leased {
 
     /// How long leases of somebody else, and what it has begun, last at most from now, on our clock.
     fn lease_wait(&self) -> Duration {
-        let wait = self.session() * 2 + self.config.aftermath;
+        let wait = self.session() * 2 + self.config.aftermath.unwrap_or(Duration::ZERO);
         if self.config.waits { self.ring.config().waiting(wait) } else { Duration::ZERO }
     }
 
     /// The same, of one that has stopped.
-    fn aftermath(&self) -> Duration {
-        self.ring.config().waiting(self.config.aftermath)
+    fn stopped_wait(&self) -> Duration {
+        self.config.aftermath.map_or(Duration::ZERO, |_| self.lease_wait())
     }
 }
 
@@ -485,7 +485,10 @@ impl Machine for Leased {
     ) -> Result<(), Rejected> {
         self.now = now;
         match input {
-            Input::Start => self.ring.handle(now, Input::Start, &mut self.below)?,
+            Input::Start => {
+                self.ring.handle(now, Input::Start, &mut self.below)?;
+                self.lacking = Some(now);
+            }
             Input::Message { from, via, message } => {
                 self.on_message(now, from, via, message, out)?;
             }

@@ -174,7 +174,7 @@ impl Leased {
             return;
         }
         let free = asking.granted.values().all(|&(_, free)| free);
-        let wait = if free { self.aftermath() } else { self.lease_wait() };
+        let wait = if free { self.stopped_wait() } else { self.lease_wait() };
         let support = asking.granted.iter().map(|(&id, &(at, _))| (id, at)).collect();
         self.electorate = Some(Electorate { mark: (Some(epoch), 0), ..electorate });
         self.bid = Bid::Office(Office {
