@@ -129,6 +129,8 @@ pub struct Config {
     pub(super) gap: Duration,
     pub(super) heartbeat: Duration,
     pub(super) sample: Duration,
+    pub(super) tenure: Duration,
+    pub(super) margin: Option<f64>,
 }
 
 /// Why a [`Config`] was refused. Nothing was changed.
@@ -235,6 +237,8 @@ impl Config {
             gap: seconds(12),
             heartbeat: seconds(1),
             sample: seconds(30),
+            tenure: Duration::ZERO,
+            margin: None,
         }
     }
 
@@ -373,6 +377,19 @@ impl Config {
             return Err(ConfigError::NoTime { name: "sample" });
         }
         Ok(Self { sample, ..self })
+    }
+
+    /// A healthy leader is left in office: it makes way, once it has led for `tenure`, to somebody whose cost a majority
+    /// believes to be lower by more than `margin`; without a margin to nobody. Hardened only.
+    ///
+    /// # Errors
+    ///
+    /// [`ConfigError::NotAShare`].
+    pub fn with_tenure(self, tenure: Duration, margin: Option<f64>) -> Result<Self, ConfigError> {
+        if let Some(margin) = margin {
+            share("margin", margin)?;
+        }
+        Ok(Self { tenure, margin, ..self })
     }
 
     /// Which rules it follows.
