@@ -25,9 +25,11 @@ use bellwether_proto::{
     wire::{Reader, Wire as _},
 };
 
+pub(crate) use self::learned::Electorate;
 use self::{
     announced::Announced,
     beside::{Aside, Channel},
+    learned::Learned,
 };
 use crate::{
     clock,
@@ -43,6 +45,7 @@ use crate::{
 
 mod announced;
 mod beside;
+mod learned;
 mod near;
 mod report;
 
@@ -87,6 +90,7 @@ pub(crate) struct Seat {
 pub(crate) enum Protocol {
     Eventual(churn_tolerant::Config),
     Announced(announce::Config),
+    Learned(Electorate),
 }
 
 impl Protocol {
@@ -94,6 +98,7 @@ impl Protocol {
         match self {
             Self::Eventual(_) => Mode::Eventual,
             Self::Announced(_) => Mode::Announced,
+            Self::Learned(_) => Mode::Learned,
         }
     }
 }
@@ -173,6 +178,8 @@ struct Tally {
     /// Since when nobody is known to lead.
     leaderless_since: Option<Time>,
     beliefs: BTreeMap<NodeId, (NodeId, Epoch)>,
+    /// Messages of elections that stand on the membership: those that only pass on who leads left out.
+    sent: u64,
 }
 
 /// An address to try.
@@ -207,6 +214,12 @@ impl Core {
                     let machine = Announce::new(me, *config, seed, store.announced(group));
                     beside.push(Aside { group, machine: Box::new(Announced::new(machine)) });
                 }
+                Protocol::Learned(electorate) => {
+                    let seed = seed.named("learned").indexed(u64::from(group.number()));
+                    let (name, electorate) = (&settings.about.name, electorate.clone());
+                    let machine = Learned::new(me, name, group, electorate, &store, now, seed);
+                    beside.push(Aside { group, machine: Box::new(machine) });
+                }
             }
         }
         let stack = Stack::new(me, settings.membership, &groups, seed, store.durable(), vec![])
@@ -219,6 +232,7 @@ impl Core {
             leaderless: Duration::ZERO,
             leaderless_since: Some(now),
             beliefs: BTreeMap::new(),
+            sent: 0,
         };
         let seeds = seeds.into_iter().map(|address| Place { address, next: now, found: None });
         Self {
@@ -398,6 +412,12 @@ impl Core {
 /// Sending.
 impl Core {
     fn send(&mut self, to: NodeId, message: &Message) {
+        if let Message::Election(group, said) = message
+            && !matches!(said, churn_tolerant::Message::Leader(_))
+            && let Some(tally) = self.tallies.iter_mut().find(|tally| tally.group == *group)
+        {
+            tally.sent += 1;
+        }
         let mut body = Vec::with_capacity(message.encoded_len());
         message.encode(&mut body);
         self.outgoing.push(Outgoing::Message(to, body));
@@ -702,6 +722,22 @@ impl Core {
                 }
                 self.command(now, at, churn_tolerant::Command::Transfer(id), inbox);
             }
+            Request::Report { election, of, cost } => {
+                let at = self.election(&election)?;
+                let of = match of {
+                    Some(name) if name == self.settings.about.name => self.me.id,
+                    Some(name) => self.find(&name)?,
+                    None => self.tallies[at].answer.leader.ok_or_else(|| {
+                        Refused::Impossible("nobody leads; say of whom it is".to_owned())
+                    })?,
+                };
+                let Some(aside) = self.aside(self.tallies[at].group) else {
+                    let reason = format!("{election} is not a learned election");
+                    return Err(Refused::Impossible(reason));
+                };
+                self.with_aside(now, aside, |machine, road| machine.report(of, cost, road))?;
+                self.look(now, inbox);
+            }
             Request::Tags(changes) => self.set_tags(now, changes, inbox)?,
         }
         Ok(())
@@ -728,12 +764,16 @@ impl Core {
         Ok(())
     }
 
-    fn led(&self, election: &str) -> Result<usize, Refused> {
+    fn election(&self, election: &str) -> Result<usize, Refused> {
         let names = || self.settings.elections.iter().map(|seat| seat.name.as_str());
-        let Some(at) = names().position(|name| name == election) else {
+        names().position(|name| name == election).ok_or_else(|| {
             let all = names().collect::<Vec<_>>().join(", ");
-            return Err(Refused::NoSuchElection(election.to_owned(), all));
-        };
+            Refused::NoSuchElection(election.to_owned(), all)
+        })
+    }
+
+    fn led(&self, election: &str) -> Result<usize, Refused> {
+        let at = self.election(election)?;
         match self.tallies[at].answer.leader {
             Some(leader) if leader == self.me.id => Ok(at),
             Some(leader) => Err(Refused::NotLeader(election.to_owned(), self.named(leader).name)),

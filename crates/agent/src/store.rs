@@ -12,7 +12,11 @@ use std::{
 
 use bellwether_proto::{
     Boot, Epoch, NodeId, Peer,
-    election::{announce, churn_tolerant},
+    election::{
+        announce,
+        bandit::{self, Belief},
+        churn_tolerant,
+    },
     stack::{Durable, Group},
 };
 use serde::{Deserialize, Serialize};
@@ -44,6 +48,24 @@ struct Tokens {
     /// Of an announced election: no larger one was minted or vouched for.
     #[serde(skip_serializing_if = "Option::is_none")]
     counter: Option<u64>,
+    /// Of a learned election.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ballot: Option<Ballot>,
+}
+
+/// What a voter must not forget, and what it has learnt.
+#[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(deny_unknown_fields)]
+struct Ballot {
+    /// Who the voters are, by name.
+    voters: BTreeMap<String, String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    term: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    vote: Option<String>,
+    /// Of each: how often it did not do what it should, in millionths, and on how many samples that stands.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    beliefs: BTreeMap<String, (u32, u64)>,
 }
 
 /// Why there is no node.
@@ -102,7 +124,7 @@ impl Store {
     /// What the last life knew.
     pub(crate) fn durable(&self) -> Option<Durable> {
         let epoch = |text: &Option<String>| text.as_ref().and_then(|text| text.parse().ok());
-        let eventual = self.kept.elections.iter().filter(|(_, tokens)| tokens.counter.is_none());
+        let eventual = self.kept.elections.iter().filter(|(_, tokens)| tokens.counter.is_none() && tokens.ballot.is_none());
         let elections = eventual.filter_map(|(group, tokens)| {
             let (known, vouched) = (epoch(&tokens.known), epoch(&tokens.vouched));
             Some((group.parse().ok()?, churn_tolerant::Durable { known, vouched }))
@@ -116,7 +138,7 @@ impl Store {
         let text = |epoch: Option<Epoch>| epoch.map(|epoch| epoch.to_string());
         let mut elections = self.kept.elections.clone();
         for (group, churn_tolerant::Durable { known, vouched }) in &durable.elections {
-            let tokens = Tokens { known: text(*known), vouched: text(*vouched), counter: None };
+            let tokens = Tokens { known: text(*known), vouched: text(*vouched), ..Tokens::default() };
             elections.insert(group.to_string(), tokens);
         }
         self.replace(elections)
@@ -136,10 +158,67 @@ impl Store {
         announce::Durable { max_epoch, vouched }: announce::Durable,
     ) -> io::Result<()> {
         let vouched = vouched.map(|epoch| epoch.to_string());
-        let tokens = Tokens { known: None, vouched, counter: Some(max_epoch) };
+        let tokens = Tokens { vouched, counter: Some(max_epoch), ..Tokens::default() };
         let mut elections = self.kept.elections.clone();
         elections.insert(group.to_string(), tokens);
         self.replace(elections)
+    }
+
+    fn ballot(&self, group: Group) -> Option<&Ballot> {
+        self.kept.elections.get(&group.to_string())?.ballot.as_ref()
+    }
+
+    fn keep_ballot(&mut self, group: Group, ballot: Ballot) -> io::Result<()> {
+        let tokens = Tokens { ballot: Some(ballot), ..Tokens::default() };
+        let mut elections = self.kept.elections.clone();
+        elections.insert(group.to_string(), tokens);
+        self.replace(elections)
+    }
+
+    /// Who the voters of a learned election are, as far as they were met.
+    pub(crate) fn voters(&self, group: Group) -> BTreeMap<String, NodeId> {
+        let voters = self.ballot(group).map(|ballot| &ballot.voters).into_iter().flatten();
+        voters.filter_map(|(name, id)| Some((name.clone(), identity(id)?))).collect()
+    }
+
+    pub(crate) fn keep_voters(
+        &mut self,
+        group: Group,
+        voters: &BTreeMap<String, NodeId>,
+    ) -> io::Result<()> {
+        let voters = voters.iter().map(|(name, &id)| (name.clone(), hex(id))).collect();
+        let ballot = Ballot { voters, ..self.ballot(group).cloned().unwrap_or_default() };
+        self.keep_ballot(group, ballot)
+    }
+
+    /// Term, vote and beliefs of the last life; none if it never voted nor heard of a term.
+    pub(crate) fn learned(&self, group: Group) -> Option<bandit::Durable> {
+        let ballot = self.ballot(group)?;
+        let belief = |(id, &(mean, weight)): (&String, &(u32, u64))| {
+            Some(Belief { id: identity(id)?, mean: f64::from(mean) / MILLION, weight })
+        };
+        Some(bandit::Durable {
+            term: ballot.term?,
+            voted_for: ballot.vote.as_deref().and_then(identity),
+            beliefs: ballot.beliefs.iter().filter_map(belief).collect(),
+        })
+    }
+
+    pub(crate) fn keep_learned(
+        &mut self,
+        group: Group,
+        bandit::Durable { term, voted_for, beliefs }: &bandit::Durable,
+    ) -> io::Result<()> {
+        let belief = |Belief { id, mean, weight }: &Belief| {
+            (hex(*id), ((mean.clamp(0.0, 1.0) * MILLION).round() as u32, *weight))
+        };
+        let ballot = Ballot {
+            voters: self.ballot(group).map(|ballot| ballot.voters.clone()).unwrap_or_default(),
+            term: Some(*term),
+            vote: voted_for.map(hex),
+            beliefs: beliefs.iter().map(belief).collect(),
+        };
+        self.keep_ballot(group, ballot)
     }
 
     fn replace(&mut self, elections: BTreeMap<String, Tokens>) -> io::Result<()> {
@@ -164,6 +243,16 @@ impl Store {
         }
     }
 }
+
+fn hex(id: NodeId) -> String {
+    format!("{:016x}", id.get())
+}
+
+fn identity(text: &str) -> Option<NodeId> {
+    u64::from_str_radix(text, 16).ok().map(NodeId::new)
+}
+
+const MILLION: f64 = 1e6;
 
 impl Kept {
     /// A node nobody has seen before.
@@ -197,6 +286,14 @@ impl Kept {
             group.parse::<Group>().map_err(|_| format!("{group:?} names no election"))?;
             for epoch in [&tokens.known, &tokens.vouched].into_iter().flatten() {
                 epoch.parse::<Epoch>().map_err(|error| format!("election {group}: {error}"))?;
+            }
+            let ballot = tokens.ballot.iter();
+            let named = |ballot: &Ballot| -> Vec<String> {
+                let believed = ballot.beliefs.keys().chain(ballot.voters.values());
+                believed.chain(&ballot.vote).cloned().collect()
+            };
+            if let Some(wrong) = ballot.flat_map(named).find(|id| identity(id).is_none()) {
+                return Err(format!("election {group}: {wrong:?} is nobody's identity"));
             }
         }
         Ok(kept)

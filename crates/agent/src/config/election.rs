@@ -2,7 +2,10 @@
 
 use bellwether_proto::{Duration, election::churn_tolerant::Variant};
 
-use super::field::{Field, NAMES, Result, check_name, parse_duration};
+use super::{
+    Learned,
+    field::{Field, NAMES, Result, check_name, parse_duration},
+};
 use crate::status::Role;
 
 /// One named election this agent takes part in.
@@ -16,6 +19,8 @@ pub struct Election {
     pub role: Role,
     /// What this node is worth there; more is better.
     pub priority: u32,
+    /// Learned elections: whose majority decides, by name, in order; the same on every node.
+    pub voters: Vec<String>,
 }
 
 /// A promise and the settings of the protocol that keeps it.
@@ -25,6 +30,8 @@ pub enum Mode {
     Eventual(Eventual),
     /// One leader per segment of local multicast; nothing to configure.
     Announced(Announced),
+    /// At most one leader to a term, by the votes of a majority, whoever was the most reliable.
+    Learned(Learned),
 }
 
 /// Settings of an announced election.
@@ -47,6 +54,19 @@ pub struct Eventual {
     pub margin: u32,
     /// What a leader does that hears nobody any more.
     pub on_isolation: OnIsolation,
+    /// Whether a node is worth what it has been found to be good for, and not what is configured.
+    pub learned: bool,
+}
+
+impl Election {
+    /// Whether what a node is worth is configured.
+    pub fn has_priority(&self) -> bool {
+        match self.mode {
+            Mode::Eventual(eventual) => !eventual.learned,
+            Mode::Announced(_) => true,
+            Mode::Learned(_) => false,
+        }
+    }
 }
 
 /// What a leader does that hears nobody any more.
@@ -67,6 +87,7 @@ impl Mode {
         match self {
             Self::Eventual(_) => "eventual",
             Self::Announced(_) => "announced",
+            Self::Learned(_) => "learned",
         }
     }
 }
@@ -79,6 +100,7 @@ impl Default for Eventual {
             f: 1,
             margin: 0,
             on_isolation: OnIsolation::default(),
+            learned: false,
         }
     }
 }
@@ -90,6 +112,7 @@ impl Default for Election {
             mode: Mode::Eventual(Eventual::default()),
             role: Role::Candidate,
             priority: PRIORITY,
+            voters: Vec::new(),
         }
     }
 }
@@ -133,9 +156,23 @@ fn one(name: &str, field: Field<'_>) -> Result<Election> {
         return Err(error.with_allowed("no priority, or role = \"candidate\""));
     }
     let priority = priority.map_or(Ok(PRIORITY), |field| field.integer(0..=HIGHEST))?;
+    if !matches!(mode, Promise::Learned) {
+        for key in ["voters", "policy", "lease", "sample", "memory"] {
+            if let Some(field) = section.take(key) {
+                let error = field.error("is for learned elections");
+                return Err(error.with_allowed("mode = \"learned\""));
+            }
+        }
+    }
+    let mut voters = Vec::new();
     let mode = match mode {
+        Promise::Learned => {
+            let (learned, names) = Learned::read(&mut section)?;
+            voters = names;
+            Mode::Learned(learned)
+        }
         Promise::Announced => {
-            for key in ["variant", "c", "f", "margin", "on_isolation"] {
+            for key in ["variant", "c", "f", "margin", "on_isolation", "criterion"] {
                 if let Some(field) = section.take(key) {
                     let error = field.error("means nothing in an announced election");
                     let allowed = "role, priority and tenure, or mode = \"eventual\"";
@@ -152,7 +189,15 @@ fn one(name: &str, field: Field<'_>) -> Result<Election> {
                 let error = field.error("is for announced elections");
                 return Err(error.with_allowed("margin, or mode = \"announced\""));
             }
-            let default = Eventual::default();
+            let learned = section.or("criterion", false, |field| {
+                field.choice(&[("priority", false), ("learned", true)])
+            })?;
+            if let (true, Some(field)) = (learned, section.take("priority")) {
+                let error = field.error("does not go with criterion = \"learned\"");
+                return Err(error.with_allowed("no priority, or criterion = \"priority\""));
+            }
+            let margin = if learned { LEARNED_MARGIN } else { 0 };
+            let default = Eventual { margin, learned, ..Eventual::default() };
             let bound = |field: &Field<'_>| {
                 field.integer(0..=TOLERATED).map(|bound| u16::try_from(bound).unwrap_or(u16::MAX))
             };
@@ -162,25 +207,31 @@ fn one(name: &str, field: Field<'_>) -> Result<Election> {
                 f: section.or("f", default.f, bound)?,
                 margin: section.or("margin", default.margin, |field| field.integer(0..=HIGHEST))?,
                 on_isolation: section.or("on_isolation", default.on_isolation, on_isolation)?,
+                learned,
             })
         }
     };
     section.end()?;
-    Ok(Election { name: name.to_owned(), mode, role, priority })
+    Ok(Election { name: name.to_owned(), mode, role, priority, voters })
 }
 
 #[derive(Clone, Copy)]
 enum Promise {
     Eventual,
     Announced,
+    Learned,
 }
 
 fn promise(field: &Field<'_>) -> Result<Promise> {
-    if let Ok("central" | "leased" | "learned") = field.text() {
+    if let Ok("central" | "leased") = field.text() {
         let error = field.error("is not in this version");
-        return Err(error.with_allowed("\"eventual\", \"announced\""));
+        return Err(error.with_allowed("\"eventual\", \"announced\", \"learned\""));
     }
-    field.choice(&[("eventual", Promise::Eventual), ("announced", Promise::Announced)])
+    field.choice(&[
+        ("eventual", Promise::Eventual),
+        ("announced", Promise::Announced),
+        ("learned", Promise::Learned),
+    ])
 }
 
 fn on_isolation(field: &Field<'_>) -> Result<OnIsolation> {
@@ -218,6 +269,8 @@ const VARIANTS: [(&str, Variant); 4] = [
 /// In the middle, so that some can be worth less without all having to say so.
 const PRIORITY: u32 = 100;
 pub(crate) const HIGHEST: u32 = 1_000_000;
+/// A tenth of what a learned worth may be: nobody takes over from a leader for a hiccup.
+const LEARNED_MARGIN: u32 = 100;
 /// What the protocol tolerates at most.
 const TOLERATED: u32 = 4096;
 /// Most elections of one agent. Arbitrary; each costs its own messages.

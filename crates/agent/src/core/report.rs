@@ -111,6 +111,8 @@ impl Core {
             }
         }
         let leaderless = tally.leaderless_since.map_or(Duration::ZERO, |since| now.since(since));
+        let aside = self.aside(tally.group);
+        let excuse = aside.and_then(|at| self.beside[at].machine.excuse());
         ElectionStatus {
             election: seat.name.clone(),
             mode: answer.mode.to_string(),
@@ -122,10 +124,12 @@ impl Core {
             valid_for_ms: answer.valid_until.map(|until| millis(until.since(now))),
             role: if seat.stands().observer { Role::Observer } else { Role::Candidate },
             priority: seat.standing.attribute,
-            why: self.why(now, answer),
+            why: excuse.unwrap_or_else(|| self.why(now, answer)),
             agreement,
             changes: tally.changes,
             leaderless_ms: millis(tally.leaderless + leaderless),
+            sent: aside.map_or(tally.sent, |at| self.beside[at].machine.sent()),
+            scores: aside.map_or(vec![], |at| self.beside[at].machine.scores()),
         }
     }
 

@@ -29,8 +29,8 @@ pub(super) struct Common {
     pub(super) chooser: Chooser,
     /// The worst there was of each node since samples were last taken, hardened.
     pub(super) pending: Vec<Option<f64>>,
-    /// Whom the membership has given up: every interval they are away counts, hardened.
-    absent: Vec<bool>,
+    /// What the membership says of each; every interval counts, hardened.
+    listings: Vec<Listing>,
     /// The life of each that was seen last, unless it said goodbye.
     lives: Vec<Option<Boot>>,
     ping: Option<Ping>,
@@ -39,6 +39,16 @@ pub(super) struct Common {
     seen: VecDeque<(usize, Request)>,
     /// A request of which the leader has not spoken yet.
     pub(super) doubt: Option<Doubt>,
+}
+
+/// What a membership says of a node.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Listing {
+    /// Nothing, or it said goodbye.
+    Unsaid,
+    There,
+    /// Given up.
+    Away,
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -71,7 +81,7 @@ impl Common {
             timers: Timers::new(),
             chooser: Chooser::new(config.policy, config.profile, estimates),
             pending: alloc::vec![None; nodes],
-            absent: alloc::vec![false; nodes],
+            listings: alloc::vec![Listing::Unsaid; nodes],
             lives: alloc::vec![None; nodes],
             ping: None,
             pinged: 0,
@@ -144,7 +154,7 @@ impl Common {
 
     /// The membership lists a node. A life that is not the one seen last, which never said goodbye, has crashed in between.
     pub(super) fn present(&mut self, node: usize, boot: Boot) {
-        self.absent[node] = false;
+        self.listings[node] = Listing::There;
         self.chooser.estimates.pardon(node);
         if self.lives[node].is_some_and(|last| last < boot) {
             self.missed(node);
@@ -156,17 +166,17 @@ impl Common {
     pub(super) fn gone(&mut self, node: usize, failed: bool) {
         match failed {
             true => {
-                self.absent[node] = true;
+                self.listings[node] = Listing::Away;
                 self.missed(node);
                 self.penalise(node);
             }
-            false => self.lives[node] = None,
+            false => (self.listings[node], self.lives[node]) = (Listing::Unsaid, None),
         }
     }
 
     /// Whether a node is away or has failed its electors, as far as we know.
     pub(super) fn is_out(&self, node: usize) -> bool {
-        self.absent[node] || self.chooser.estimates.arm(node).penalty > 0.0
+        self.listings[node] == Listing::Away || self.chooser.estimates.arm(node).penalty > 0.0
     }
 
     /// Whether somebody who is there costs less than `node` by more than `margin`.
@@ -186,7 +196,9 @@ impl Common {
             return;
         }
         self.pending[node].get_or_insert(0.0);
-        self.absent[node] = false;
+        if self.listings[node] == Listing::Away {
+            self.listings[node] = Listing::There;
+        }
         self.chooser.estimates.pardon(node);
     }
 
@@ -203,8 +215,13 @@ impl Common {
             }
             for node in 0..self.pending.len() {
                 let happened = self.pending[node].take();
-                let away = self.absent[node].then_some(1.0);
-                if let Some(cost) = away.or(happened) {
+                let cost = match self.listings[node] {
+                    Listing::Away => Some(1.0),
+                    // Others have probed it all the while.
+                    Listing::There => happened.or(Some(0.0)),
+                    Listing::Unsaid => happened,
+                };
+                if let Some(cost) = cost {
                     self.chooser.estimates.sample(node, cost);
                 }
             }

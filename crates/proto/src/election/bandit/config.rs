@@ -128,6 +128,7 @@ pub struct Config {
     pub(super) waits: Waits,
     pub(super) gap: Duration,
     pub(super) heartbeat: Duration,
+    pub(super) patience: u64,
     pub(super) sample: Duration,
     pub(super) tenure: Duration,
     pub(super) margin: Option<f64>,
@@ -236,6 +237,7 @@ impl Config {
             },
             gap: seconds(12),
             heartbeat: seconds(1),
+            patience: 2,
             sample: seconds(30),
             tenure: Duration::ZERO,
             margin: None,
@@ -355,7 +357,8 @@ impl Config {
         Ok(Self { waits, ..self })
     }
 
-    /// How often a leader says that it lives. Followers believe it for twice as long. Hardened only.
+    /// How often a leader says that it lives. Followers believe it for twice as long, or as [patience](Self::with_patience)
+    /// says. Hardened only.
     ///
     /// # Errors
     ///
@@ -365,6 +368,18 @@ impl Config {
             return Err(ConfigError::NoTime { name: "heartbeat" });
         }
         Ok(Self { heartbeat, ..self })
+    }
+
+    /// How many heartbeats a [lease](Self::lease) is. Raising it forgives losses, and replaces a leader later.
+    ///
+    /// # Errors
+    ///
+    /// [`ConfigError::Zero`].
+    pub const fn with_patience(self, patience: u64) -> Result<Self, ConfigError> {
+        if patience == 0 {
+            return Err(ConfigError::Zero { name: "patience" });
+        }
+        Ok(Self { patience, ..self })
     }
 
     /// How often a node is sampled at most, hardened; and how often discounted samples lose worth.
@@ -419,7 +434,7 @@ impl Config {
 
     /// How long the word of a leader is believed, and how long a leader leads without being answered.
     pub fn lease(&self) -> Duration {
-        self.heartbeat * 2
+        self.heartbeat * self.patience
     }
 
     pub(super) const fn hardened(&self) -> bool {

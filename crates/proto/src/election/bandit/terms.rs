@@ -69,12 +69,13 @@ impl Terms {
     pub(super) fn new(common: &mut Common, durable: Option<Durable>) -> Self {
         let lost = durable.is_none();
         let durable = durable.unwrap_or_default();
+        let lived = !durable.beliefs.is_empty();
         for Belief { id, mean, weight } in durable.beliefs {
             if let Some(place) = common.place_of(id) {
                 common.chooser.estimates.restore(place, mean, weight);
             }
         }
-        if let (false, Some(seat)) = (lost, common.seat) {
+        if let (true, Some(seat)) = (lived, common.seat) {
             // Being back we have been away; for how long no clock of ours can tell (`H9`).
             common.chooser.estimates.sample(seat, 1.0);
         }
