@@ -23,7 +23,8 @@ use crate::{
     api::{self, Api, Token},
     clock,
     config::{
-        Config, Election, Feedback, HIGHEST, Learned, Mode, OnIsolation, Policy, Seed as Door, Timing,
+        Config, Election, Feedback, HIGHEST, Learned, Mode, OnIsolation, Policy, Seed as Door,
+        Timing,
     },
     core::{Core, Electorate, Protocol, Seat, Settings},
     handle::{Handle, Refused, Request, Stopped},
@@ -375,8 +376,9 @@ fn settings(config: &Config, address: SocketAddr) -> Result<Settings, StartError
             Mode::Eventual(eventual) => eventual.on_isolation,
             Mode::Announced(_) | Mode::Learned(_) => OnIsolation::default(),
         };
+        let learns = matches!(election.mode, Mode::Eventual(eventual) if eventual.learned);
         let name = election.name.clone();
-        elections.push(Seat { name, protocol, standing, on_isolation, dirty: false });
+        elections.push(Seat { name, protocol, standing, on_isolation, dirty: false, learns });
     }
     let (name, position, tags) = (config.name.clone(), config.position, config.tags.clone());
     let about = About { name, position, tags };
@@ -396,6 +398,7 @@ fn settings(config: &Config, address: SocketAddr) -> Result<Settings, StartError
         survey: estimate::Config { start: c.max().unwrap_or(0), ..survey },
         timeout: timing.election,
         retry: timing.grace * 2,
+        sample: timing.period * 5,
     };
     settings.introduction().map_err(|error| {
         StartError::Setting(format!("name, tags and elections together: {error}"))

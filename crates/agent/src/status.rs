@@ -192,8 +192,10 @@ pub struct ElectionStatus {
     pub changes: u64,
     /// For how long none was known, since the start.
     pub leaderless_ms: u64,
-    /// Messages this node has sent for elections, those that only keep a leader in office left out.
+    /// Messages this node has sent in it.
     pub sent: u64,
+    /// Of these, what elected: all but what keeps a leader in office and says who it is.
+    pub sent_electing: u64,
     /// Learned elections: what this node has learnt of the voters, the most reliable first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub scores: Vec<ScoreStatus>,

@@ -36,6 +36,26 @@ struct Kept {
     boot: u64,
     #[serde(default)]
     elections: BTreeMap<String, Tokens>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    worth: Option<WorthKept>,
+}
+
+/// What this node is good for by its own record, in millionths of samples.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(deny_unknown_fields)]
+struct WorthKept {
+    cost: u64,
+    count: u64,
+    ended_well: bool,
+}
+
+/// The same, in samples.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Worth {
+    pub(crate) cost: f64,
+    pub(crate) count: f64,
+    /// Whether the life that wrote it said goodbye.
+    pub(crate) ended_well: bool,
 }
 
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
@@ -124,7 +144,11 @@ impl Store {
     /// What the last life knew.
     pub(crate) fn durable(&self) -> Option<Durable> {
         let epoch = |text: &Option<String>| text.as_ref().and_then(|text| text.parse().ok());
-        let eventual = self.kept.elections.iter().filter(|(_, tokens)| tokens.counter.is_none() && tokens.ballot.is_none());
+        let eventual = self
+            .kept
+            .elections
+            .iter()
+            .filter(|(_, tokens)| tokens.counter.is_none() && tokens.ballot.is_none());
         let elections = eventual.filter_map(|(group, tokens)| {
             let (known, vouched) = (epoch(&tokens.known), epoch(&tokens.vouched));
             Some((group.parse().ok()?, churn_tolerant::Durable { known, vouched }))
@@ -138,7 +162,8 @@ impl Store {
         let text = |epoch: Option<Epoch>| epoch.map(|epoch| epoch.to_string());
         let mut elections = self.kept.elections.clone();
         for (group, churn_tolerant::Durable { known, vouched }) in &durable.elections {
-            let tokens = Tokens { known: text(*known), vouched: text(*vouched), ..Tokens::default() };
+            let tokens =
+                Tokens { known: text(*known), vouched: text(*vouched), ..Tokens::default() };
             elections.insert(group.to_string(), tokens);
         }
         self.replace(elections)
@@ -162,6 +187,23 @@ impl Store {
         let mut elections = self.kept.elections.clone();
         elections.insert(group.to_string(), tokens);
         self.replace(elections)
+    }
+
+    /// What the last life made of itself, if it kept a record.
+    pub(crate) fn worth(&self) -> Option<Worth> {
+        let WorthKept { cost, count, ended_well } = self.kept.worth?;
+        let samples = |millionths: u64| millionths as f64 / MILLION;
+        Some(Worth { cost: samples(cost), count: samples(count), ended_well })
+    }
+
+    pub(crate) fn keep_worth(&mut self, worth: Worth) -> io::Result<()> {
+        let Worth { cost, count, ended_well } = worth;
+        let millionths = |samples: f64| (samples.max(0.0) * MILLION).round() as u64;
+        let kept = WorthKept { cost: millionths(cost), count: millionths(count), ended_well };
+        if core::mem::replace(&mut self.kept.worth, Some(kept)) == Some(kept) {
+            return Ok(());
+        }
+        self.write()
     }
 
     fn ballot(&self, group: Group) -> Option<&Ballot> {
@@ -267,7 +309,7 @@ impl Kept {
                 }
             }
         };
-        Self { id: format!("{id:016x}"), boot: 0, elections: BTreeMap::new() }
+        Self { id: format!("{id:016x}"), boot: 0, elections: BTreeMap::new(), worth: None }
     }
 
     fn id(&self) -> Option<NodeId> {

@@ -126,4 +126,5 @@ fn voters(field: &Field<'_>) -> Result<Vec<String>> {
     Ok(found)
 }
 
-const VOTERS: &str = "voters = [\"cellar\", \"kitchen\", \"roof\"]: names, the same list on every node";
+const VOTERS: &str =
+    "voters = [\"cellar\", \"kitchen\", \"roof\"]: names, the same list on every node";

@@ -79,9 +79,9 @@ pub(super) trait Beside: fmt::Debug + Send {
         vec![]
     }
 
-    /// Messages of elections that were sent.
-    fn sent(&self) -> u64 {
-        0
+    /// How much it has said.
+    fn sent(&self) -> Sent {
+        Sent::default()
     }
 }
 

@@ -51,7 +51,7 @@ pub(super) struct Learned {
     /// The disk did not take a vote: one more and there might be two in one term.
     mute: bool,
     since: Time,
-    sent: u64,
+    sent: Sent,
 }
 
 #[derive(Clone, Debug)]
@@ -92,7 +92,7 @@ impl Learned {
             observes: false,
             mute: false,
             since: now,
-            sent: 0,
+            sent: Sent::default(),
         };
         learned.build();
         learned
@@ -189,16 +189,8 @@ impl Learned {
         all.into_iter().filter(|&id| id != self.me.id).collect()
     }
 
-    fn send(
-        &mut self,
-        to: &[NodeId],
-        digest: u32,
-        message: bandit::Message,
-        road: &mut Road<'_>,
-    ) {
-        if message.kind().elects() {
-            self.sent += to.len() as u64;
-        }
+    fn send(&mut self, to: &[NodeId], digest: u32, message: bandit::Message, road: &mut Road<'_>) {
+        self.sent.count(to.len(), message.kind().elects());
         let said = Said { digest, message };
         to.iter().for_each(|&to| road.send(to, &said));
     }
@@ -327,7 +319,10 @@ impl Beside for Learned {
 
     fn excuse(&self) -> Option<String> {
         if self.mute {
-            return Some("the disk did not take a vote; this node takes no part until it is restarted".to_owned());
+            return Some(
+                "the disk did not take a vote; this node takes no part until it is restarted"
+                    .to_owned(),
+            );
         }
         let mut missing = self.missing().peekable();
         missing.peek()?;
@@ -352,7 +347,9 @@ impl Beside for Learned {
         let score = |(place, opinion): (usize, bandit::Opinion)| {
             let name = named(opinion.id);
             let why = match (opinion.out, opinion.samples) {
-                _ if self.impostor(&name) => "another node goes by this name, and has no vote".to_owned(),
+                _ if self.impostor(&name) => {
+                    "another node goes by this name, and has no vote".to_owned()
+                }
                 (true, _) => "away, or failed its electors and was not heard of since".to_owned(),
                 (false, 0) => "nothing is known of it yet".to_owned(),
                 (false, samples) => {
@@ -373,7 +370,7 @@ impl Beside for Learned {
         machine.opinions().into_iter().enumerate().map(score).collect()
     }
 
-    fn sent(&self) -> u64 {
+    fn sent(&self) -> Sent {
         self.sent
     }
 }

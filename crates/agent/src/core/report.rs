@@ -112,6 +112,7 @@ impl Core {
         }
         let leaderless = tally.leaderless_since.map_or(Duration::ZERO, |since| now.since(since));
         let aside = self.aside(tally.group);
+        let sent = aside.map_or(tally.sent, |at| self.beside[at].machine.sent());
         let excuse = aside.and_then(|at| self.beside[at].machine.excuse());
         ElectionStatus {
             election: seat.name.clone(),
@@ -128,7 +129,8 @@ impl Core {
             agreement,
             changes: tally.changes,
             leaderless_ms: millis(tally.leaderless + leaderless),
-            sent: aside.map_or(tally.sent, |at| self.beside[at].machine.sent()),
+            sent: sent.all,
+            sent_electing: sent.electing,
             scores: aside.map_or(vec![], |at| self.beside[at].machine.scores()),
         }
     }

@@ -41,10 +41,12 @@ fn settings(node: usize, priority: u32) -> Settings {
             standing,
             on_isolation: OnIsolation::default(),
             dirty: false,
+            learns: false,
         }],
         survey: estimate::Config::of(10).unwrap(),
         timeout: ms(100),
         retry: Duration::from_secs(1),
+        sample: Duration::from_secs(5),
     }
 }
 

@@ -21,6 +21,7 @@ mod attacker;
 mod grid;
 mod hostile;
 mod kills;
+mod learned;
 mod measured;
 
 use std::{

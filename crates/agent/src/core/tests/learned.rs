@@ -146,8 +146,7 @@ fn a_leader_that_does_badly_makes_way_after_its_tenure_and_not_before() {
     world.pass(seconds(8));
     let leader = agreed(&world);
     let report = |world: &mut World| {
-        let report =
-            Request::Report { election: "backup".to_owned(), of: None, cost: 100 };
+        let report = Request::Report { election: "backup".to_owned(), of: None, cost: 100 };
         world.with(leader, |core, now, inbox| core.on_request(now, report, inbox)).unwrap();
         world.pass(seconds(2));
     };
