@@ -370,8 +370,11 @@ fn settings(config: &Config, address: SocketAddr) -> Result<Settings, StartError
         let protocol = protocol(config, election).map_err(|error| {
             StartError::Setting(format!("election {:?}: {error}", election.name))
         })?;
-        let standing =
-            Standing { observer: election.role == Role::Observer, attribute: election.priority };
+        // Whoever has no vote cannot be elected either.
+        let listens = matches!(election.mode, Mode::Learned(_))
+            && !election.voters.contains(&config.name);
+        let observer = election.role == Role::Observer || listens;
+        let standing = Standing { observer, attribute: election.priority };
         let on_isolation = match election.mode {
             Mode::Eventual(eventual) => eventual.on_isolation,
             Mode::Announced(_) | Mode::Learned(_) => OnIsolation::default(),

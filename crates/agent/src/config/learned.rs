@@ -120,7 +120,7 @@ fn voters(field: &Field<'_>) -> Result<Vec<String>> {
     }
     if found.is_empty() || found.len() > MAX_MEMBERS {
         let error = field.error_unquoted(format!("has {} entries", found.len()));
-        return Err(error.with_allowed(format!("from 1 to {MAX_MEMBERS} names; an odd number")));
+        return Err(error.with_allowed(format!("from 1 to {MAX_MEMBERS} names, best an odd number")));
     }
     found.sort_unstable();
     Ok(found)
