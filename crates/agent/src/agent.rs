@@ -12,10 +12,14 @@ use bellwether_proto::{
     election::{
         announce, bandit,
         churn_tolerant::{self, Criterion, Form, Multicast},
+        leased,
     },
     mechanism::pinged::Patience,
-    membership::medley::{self, Attention, Strategy},
-    stack::Standing,
+    membership::{
+        medley::{self, Attention, Strategy},
+        ring,
+    },
+    stack::{Group, Standing},
 };
 use tokio::{net::TcpListener, task::JoinHandle};
 
@@ -23,10 +27,10 @@ use crate::{
     api::{self, Api, Token},
     clock,
     config::{
-        Config, Election, Feedback, HIGHEST, Learned, Mode, OnIsolation, Policy, Seed as Door,
-        Timing,
+        self, Config, Election, Feedback, HIGHEST, Learned, Mode, OnIsolation, Policy,
+        Seed as Door, Timing,
     },
-    core::{Core, Electorate, Protocol, Seat, Settings},
+    core::{self, Core, Electorate, Protocol, Seat, Settings},
     handle::{Handle, Refused, Request, Stopped},
     hooks::{HookView, Hooks},
     key::{KeyError, KeyRing},
@@ -371,15 +375,17 @@ fn settings(config: &Config, address: SocketAddr) -> Result<Settings, StartError
             StartError::Setting(format!("election {:?}: {error}", election.name))
         })?;
         // Whoever has no vote cannot be elected either.
-        let listens = matches!(election.mode, Mode::Learned(_))
-            && !election.voters.contains(&config.name);
-        let observer = election.role == Role::Observer || listens;
-        let standing = Standing { observer, attribute: election.priority };
-        let on_isolation = match election.mode {
-            Mode::Eventual(eventual) => eventual.on_isolation,
-            Mode::Announced(_) | Mode::Learned(_) => OnIsolation::default(),
+        let listens = match &election.mode {
+            Mode::Learned(learned) => !learned.voters.contains(&config.name),
+            _ => false,
         };
-        let learns = matches!(election.mode, Mode::Eventual(eventual) if eventual.learned);
+        let observer = election.role != Role::Candidate || listens;
+        let standing = Standing { observer, attribute: election.priority };
+        let on_isolation = match &election.mode {
+            Mode::Eventual(eventual) => eventual.on_isolation,
+            Mode::Announced(_) | Mode::Leased(_) | Mode::Learned(_) => OnIsolation::default(),
+        };
+        let learns = matches!(&election.mode, Mode::Eventual(eventual) if eventual.learned);
         let name = election.name.clone();
         elections.push(Seat { name, protocol, standing, on_isolation, dirty: false, learns });
     }
@@ -387,9 +393,9 @@ fn settings(config: &Config, address: SocketAddr) -> Result<Settings, StartError
     let about = About { name, position, tags };
     let advertise =
         if config.advertise.is_empty() { vec![address] } else { config.advertise.clone() };
-    let c = config.elections.iter().filter_map(|election| match election.mode {
+    let c = config.elections.iter().filter_map(|election| match &election.mode {
         Mode::Eventual(eventual) => Some(u32::from(eventual.c)),
-        Mode::Announced(_) | Mode::Learned(_) => None,
+        Mode::Announced(_) | Mode::Leased(_) | Mode::Learned(_) => None,
     });
     let survey = estimate::Config::of(10).map_err(|error| refused(&error))?;
     let settings = Settings {
@@ -432,7 +438,8 @@ fn membership(config: &Config) -> Result<medley::Config, medley::ConfigError> {
 
 fn protocol(config: &Config, election: &Election) -> Result<Protocol, String> {
     let timing = &config.timing;
-    match election.mode {
+    match &election.mode {
+        Mode::Leased(settings) => leased(config, election, settings).map(Protocol::Leased),
         Mode::Eventual(eventual) => {
             let gossip = Multicast::Gossip { spread: 2, refresh: timing.refresh };
             churn_tolerant::Config::new(eventual.variant, Form::Hardened)
@@ -459,19 +466,15 @@ fn protocol(config: &Config, election: &Election) -> Result<Protocol, String> {
                 .map(Protocol::Announced)
                 .map_err(|error| error.to_string())
         }
-        Mode::Learned(learned) => bandit_of(timing, &learned, election.voters.len())
-            .map(|config| Protocol::Learned(Electorate { voters: election.voters.clone(), config }))
+        Mode::Learned(learned) => bandit_of(timing, learned)
+            .map(|config| Protocol::Learned(Electorate { voters: learned.voters.clone(), config }))
             .map_err(|error| error.to_string()),
     }
 }
 
 /// The membership probes everybody already, so no pings of its own; four heartbeats a lease, so that losing one or two
 /// deposes nobody.
-fn bandit_of(
-    timing: &Timing,
-    learned: &Learned,
-    voters: usize,
-) -> Result<bandit::Config, bandit::ConfigError> {
+fn bandit_of(timing: &Timing, learned: &Learned) -> Result<bandit::Config, bandit::ConfigError> {
     let memory = f64::from(learned.memory);
     // The mean age of what counts is as long as the buffer of those that have one.
     let discount = 1.0 - 1.0 / memory.max(1.0);
@@ -480,7 +483,8 @@ fn bandit_of(
         Policy::Ucb => bandit::Policy::Ucb { weight: OPTIMISM },
         Policy::Discounted => bandit::Policy::DiscountedUcb { weight: OPTIMISM, discount },
         Policy::Sliding => {
-            let window = u32::from(learned.memory) * u32::try_from(voters).unwrap_or(1);
+            let window =
+                u32::from(learned.memory) * u32::try_from(learned.voters.len()).unwrap_or(1);
             bandit::Policy::SlidingUcb { weight: OPTIMISM, window }
         }
         Policy::Thompson => bandit::Policy::Thompson { discount },
@@ -505,6 +509,34 @@ fn bandit_of(
 
 /// `c` of UCB: a fraction of the difference between good and bad, where the program's 2 drowns it. Arbitrary.
 const OPTIMISM: f64 = 0.1;
+
+/// Everybody leases from everybody: lists of members are short.
+fn leased(
+    config: &Config,
+    election: &Election,
+    settings: &config::Leased,
+) -> Result<core::leased::Config, String> {
+    let (timing, members) = (&config.timing, settings.members.len());
+    let ring = ring::Config::hardened()
+        .with_neighbours((members / 2).max(1))
+        .and_then(|ring| ring.with_times(timing.lease, timing.arbitration))
+        .and_then(|ring| ring.with_drift(settings.drift))
+        .map_err(|error| error.to_string())?;
+    let backers = ring::geometry::majority(members);
+    let machine = leased::Config::new(settings.flavour)
+        .with_key(u64::from(Group::named(&election.name).number()))
+        .with_min_members(backers)
+        .with_backers(backers)
+        .with_aftermath(timing.step_down)
+        .with_sticky(true);
+    Ok(core::leased::Config {
+        ring,
+        election: machine,
+        members: settings.members.clone(),
+        witness: election.role == Role::Witness,
+        step_down: timing.step_down,
+    })
+}
 
 #[cfg(test)]
 mod tests {

@@ -47,6 +47,7 @@ use crate::{
 mod announced;
 mod beside;
 mod learned;
+pub(crate) mod leased;
 mod near;
 mod report;
 mod worth;
@@ -97,6 +98,7 @@ pub(crate) enum Protocol {
     Eventual(churn_tolerant::Config),
     Announced(announce::Config),
     Learned(Electorate),
+    Leased(leased::Config),
 }
 
 impl Protocol {
@@ -105,6 +107,7 @@ impl Protocol {
             Self::Eventual(_) => Mode::Eventual,
             Self::Announced(_) => Mode::Announced,
             Self::Learned(_) => Mode::Learned,
+            Self::Leased(_) => Mode::Leased,
         }
     }
 }
@@ -245,6 +248,12 @@ impl Core {
                     let machine = Learned::new(me, name, group, electorate, &store, now, seed);
                     beside.push(Aside { group, machine: Box::new(machine) });
                 }
+                Protocol::Leased(config) => {
+                    let seed = seed.named("leased").indexed(u64::from(group.number()));
+                    let durable = store.leased(group);
+                    let seat = leased::Leased::new(me, config.clone(), seed, durable, now);
+                    beside.push(Aside { group, machine: Box::new(seat) });
+                }
             }
         }
         let stack = Stack::new(me, settings.membership, &groups, seed, store.durable(), vec![])
@@ -355,7 +364,7 @@ impl Core {
     /// The process was stopped for longer than anybody may lead unseen.
     pub(crate) fn on_stall(&mut self, now: Time, lasted: Duration, inbox: &Inbox) {
         let detail = Some(format!("for {:.2} s", lasted.as_secs_f64()));
-        self.event(inbox, EventKind::Stalled, None, None, None, detail);
+        self.event(inbox, EventKind::Stalled, None, detail);
         self.each_aside(now, |machine, road| machine.stalled(road));
         self.doubt_ourselves(1.0);
         for at in 0..self.tallies.len() {
@@ -426,7 +435,7 @@ impl Core {
                 Effect::Emit(StackEvent::Election(_, event)) => {
                     if let churn_tolerant::Event::DuplicateIdentity { other } = event {
                         let node = Some(self.named(other.id));
-                        self.event(inbox, EventKind::DuplicateIdentity, None, node, None, None);
+                        self.event(inbox, EventKind::DuplicateIdentity, node, None);
                         self.running = false;
                     }
                 }
@@ -529,7 +538,7 @@ impl Core {
         }
         let node = Some(self.named(id));
         let detail = by.map(|by| format!("says {}", self.named(by).name));
-        self.event(inbox, kind, None, node, None, detail);
+        self.event(inbox, kind, node, detail);
     }
 
     fn state_of(&self, id: NodeId) -> Option<MemberState> {
@@ -551,7 +560,7 @@ impl Core {
     }
 
     /// Whether elections answer otherwise than before.
-    fn look(&mut self, now: Time, inbox: &Inbox) {
+    pub(crate) fn look(&mut self, now: Time, inbox: &Inbox) {
         if !self.stack.membership().is_empty() {
             (self.alone, self.met) = (None, true);
         } else if self.met && self.alone.is_none() {
@@ -599,12 +608,18 @@ impl Core {
         answer: &Leadership,
         inbox: &Inbox,
     ) {
-        let election = || Some(self.settings.elections[at].name.clone());
-        let epoch = |of: &Leadership| of.epoch.map(|epoch| epoch.to_string());
         let ours = |of: &Leadership| of.leader == Some(self.me.id);
-        let node = |of: &Leadership| of.leader.map(|id| self.named(id));
-        let say = |kind, of: &Leadership| {
-            self.event(inbox, kind, election(), node(of), epoch(of), Some(self.why(now, of)));
+        let say = |event, of: &Leadership| {
+            inbox.record(Event {
+                index: inbox.next_index(),
+                unix_ms: clock::unix_ms(),
+                event,
+                election: Some(self.settings.elections[at].name.clone()),
+                node: of.leader.map(|id| self.named(id)),
+                epoch: of.epoch.map(|epoch| epoch.to_string()),
+                valid_for_ms: of.valid_until.map(|until| report::millis(until.since(now))),
+                detail: Some(self.why(now, of)),
+            });
         };
         let moved = (before.leader, before.epoch) != (answer.leader, answer.epoch);
         if moved && ours(before) && !ours(answer) {
@@ -636,13 +651,12 @@ impl Core {
         &self,
         inbox: &Inbox,
         event: EventKind,
-        election: Option<String>,
         node: Option<LeaderStatus>,
-        epoch: Option<String>,
         detail: Option<String>,
     ) {
         let (index, unix_ms) = (inbox.next_index(), clock::unix_ms());
-        inbox.record(Event { index, unix_ms, event, election, node, epoch, detail });
+        let (election, epoch, valid_for_ms) = (None, None, None);
+        inbox.record(Event { index, unix_ms, event, election, node, epoch, valid_for_ms, detail });
     }
 }
 

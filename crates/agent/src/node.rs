@@ -162,6 +162,8 @@ impl Node {
     fn answer(&mut self, now: Time, requested: Requested) {
         match requested {
             Requested::Status(reply) => {
+                // A lease may be over since the last input.
+                self.core.look(now, &self.inbox);
                 let index = self.inbox.next_index() - 1;
                 let keys = self.transport.sealer().status();
                 let status = self.core.status(now, index, self.transport.counters(), keys);

@@ -5,6 +5,7 @@
 
 use std::{collections::BTreeMap, net::SocketAddr};
 
+use bellwether_proto::Time;
 use serde::Serialize;
 
 /// All of it.
@@ -159,6 +160,8 @@ pub enum Role {
     Candidate,
     /// Never leads.
     Observer,
+    /// Votes, and never leads.
+    Witness,
 }
 
 /// One named election.
@@ -178,8 +181,12 @@ pub struct ElectionStatus {
     pub is_leader: bool,
     /// For how long the answer has been what it is.
     pub since_ms: u64,
-    /// Leased elections: how long the holder may still act.
+    /// Leased elections, on the node that leads: how long it may still act.
     pub valid_for_ms: Option<u64>,
+    /// The same as an instant: microseconds of this machine's `CLOCK_BOOTTIME`, which counts suspend.
+    pub valid_until_us: Option<u64>,
+    /// Leased elections: how long what the holder has begun may go on after that.
+    pub step_down_ms: Option<u64>,
     /// What this node is in it.
     pub role: Role,
     /// What it is worth there; more is better.
@@ -218,6 +225,30 @@ pub struct ScoreStatus {
     pub away: bool,
     /// Why, in words.
     pub why: String,
+}
+
+impl ElectionStatus {
+    /// The same, for whoever reads it at `now`: an answer may lie around, as in a process that was stopped, and a lease be
+    /// over.
+    pub(crate) fn read_at(self, now: Time) -> Self {
+        let until = self.valid_until_us.map(Time::from_micros);
+        match until {
+            Some(until) if now >= until => Self {
+                leader: None,
+                epoch: None,
+                settled: false,
+                is_leader: false,
+                valid_for_ms: None,
+                valid_until_us: None,
+                why: "the lease is over".to_owned(),
+                ..self
+            },
+            Some(until) => {
+                Self { valid_for_ms: Some(until.since(now).as_micros() / 1_000), ..self }
+            }
+            None => self,
+        }
+    }
 }
 
 /// A leader.
@@ -309,6 +340,9 @@ pub struct Event {
     /// Under which token.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub epoch: Option<String>,
+    /// Leased elections, where this node leads: for how long it might act as it happened.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub valid_for_ms: Option<u64>,
     /// In words, if there is more to say.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,

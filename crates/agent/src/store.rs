@@ -68,9 +68,19 @@ struct Tokens {
     /// Of an announced election: no larger one was minted or vouched for.
     #[serde(skip_serializing_if = "Option::is_none")]
     counter: Option<u64>,
+    /// Of a leased election: none larger was promised to or known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    leased: Option<String>,
     /// Of a learned election.
     #[serde(skip_serializing_if = "Option::is_none")]
     ballot: Option<Ballot>,
+}
+
+impl Tokens {
+    /// Other modes have tokens of their own.
+    fn is_eventual(&self) -> bool {
+        self.counter.is_none() && self.leased.is_none() && self.ballot.is_none()
+    }
 }
 
 /// What a voter must not forget, and what it has learnt.
@@ -137,6 +147,14 @@ impl Store {
         Ok(store)
     }
 
+    /// Nothing is kept, and it is this life.
+    #[cfg(test)]
+    pub(crate) fn fixed(me: Peer) -> Self {
+        let id = format!("{:016x}", me.id.get());
+        let kept = Kept { id, boot: me.boot.get(), elections: BTreeMap::new(), worth: None };
+        Self { path: None, kept }
+    }
+
     pub(crate) fn me(&self) -> Peer {
         Peer::new(self.kept.id().unwrap_or_default(), Boot::new(self.kept.boot))
     }
@@ -144,11 +162,7 @@ impl Store {
     /// What the last life knew.
     pub(crate) fn durable(&self) -> Option<Durable> {
         let epoch = |text: &Option<String>| text.as_ref().and_then(|text| text.parse().ok());
-        let eventual = self
-            .kept
-            .elections
-            .iter()
-            .filter(|(_, tokens)| tokens.counter.is_none() && tokens.ballot.is_none());
+        let eventual = self.kept.elections.iter().filter(|(_, tokens)| tokens.is_eventual());
         let elections = eventual.filter_map(|(group, tokens)| {
             let (known, vouched) = (epoch(&tokens.known), epoch(&tokens.vouched));
             Some((group.parse().ok()?, churn_tolerant::Durable { known, vouched }))
@@ -162,8 +176,8 @@ impl Store {
         let text = |epoch: Option<Epoch>| epoch.map(|epoch| epoch.to_string());
         let mut elections = self.kept.elections.clone();
         for (group, churn_tolerant::Durable { known, vouched }) in &durable.elections {
-            let tokens =
-                Tokens { known: text(*known), vouched: text(*vouched), ..Tokens::default() };
+            let (known, vouched) = (text(*known), text(*vouched));
+            let tokens = Tokens { known, vouched, ..Tokens::default() };
             elections.insert(group.to_string(), tokens);
         }
         self.replace(elections)
@@ -184,6 +198,19 @@ impl Store {
     ) -> io::Result<()> {
         let vouched = vouched.map(|epoch| epoch.to_string());
         let tokens = Tokens { vouched, counter: Some(max_epoch), ..Tokens::default() };
+        let mut elections = self.kept.elections.clone();
+        elections.insert(group.to_string(), tokens);
+        self.replace(elections)
+    }
+
+    /// What the last life knew of a leased election.
+    pub(crate) fn leased(&self, group: Group) -> Option<Epoch> {
+        self.kept.elections.get(&group.to_string())?.leased.as_ref()?.parse().ok()
+    }
+
+    /// Keeps that likewise.
+    pub(crate) fn keep_leased(&mut self, group: Group, epoch: Epoch) -> io::Result<()> {
+        let tokens = Tokens { leased: Some(epoch.to_string()), ..Tokens::default() };
         let mut elections = self.kept.elections.clone();
         elections.insert(group.to_string(), tokens);
         self.replace(elections)
@@ -326,7 +353,7 @@ impl Kept {
         }
         for (group, tokens) in &kept.elections {
             group.parse::<Group>().map_err(|_| format!("{group:?} names no election"))?;
-            for epoch in [&tokens.known, &tokens.vouched].into_iter().flatten() {
+            for epoch in [&tokens.known, &tokens.vouched, &tokens.leased].into_iter().flatten() {
                 epoch.parse::<Epoch>().map_err(|error| format!("election {group}: {error}"))?;
             }
             let ballot = tokens.ballot.iter();

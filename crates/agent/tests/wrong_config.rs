@@ -156,7 +156,7 @@ fn right_settings_are_read_as_written() {
     assert_eq!((web.name.as_str(), web.priority, eventual.c), ("web", 7, 6));
     assert_eq!(eventual.on_isolation, OnIsolation::HoldFor(Duration::from_secs(30)));
     assert_eq!(
-        (backup.mode, backup.role),
+        (backup.mode.clone(), backup.role),
         (Mode::Announced(Announced { sticky: true }), Role::Observer)
     );
     assert_eq!(config.hooks[0].command, ["/bin/true", "$(reboot)"]);

@@ -3,6 +3,7 @@
 use std::io::{self, Write};
 
 use bellwether_agent::config::quote;
+use rustix::time::{ClockId, clock_gettime};
 use serde_json::{Value, json};
 
 use crate::{
@@ -35,7 +36,31 @@ impl About {
         self.plain.json
     }
 
+    /// As of now: an answer may have lain around while we were stopped, and a lease be over.
     fn election(&self) -> Result<Value, Failure> {
+        let asked = clock_gettime(ClockId::Boottime);
+        let mut election = self.ask()?;
+        let now = clock_gettime(ClockId::Boottime);
+        let seconds = u64::try_from(now.tv_sec - asked.tv_sec).unwrap_or(0);
+        let passed = (seconds * 1_000_000_000)
+            .saturating_add_signed(now.tv_nsec - asked.tv_nsec)
+            .div_ceil(1_000_000);
+        if let Some(left) = election["valid_for_ms"].as_u64() {
+            match left.checked_sub(passed).filter(|&left| left > 0) {
+                Some(left) => election["valid_for_ms"] = left.into(),
+                None => {
+                    for key in ["name", "id", "leader", "epoch", "valid_for_ms", "valid_until_us"] {
+                        election[key] = Value::Null;
+                    }
+                    election["is_leader"] = false.into();
+                    election["settled"] = false.into();
+                }
+            }
+        }
+        Ok(election)
+    }
+
+    fn ask(&self) -> Result<Value, Failure> {
         let path = match &self.group {
             Some(group) => format!("/v1/elections/{}", segment(group)),
             None => "/v1/leader".to_owned(),
@@ -99,6 +124,12 @@ fn items(value: &Value) -> &[Value] {
     value.as_array().map_or(&[], Vec::as_slice)
 }
 
+/// For how much longer it holds, in a leased election.
+fn lease(election: &Value) -> String {
+    let left = election["valid_for_ms"].as_u64();
+    left.map_or(String::new(), |left| format!("  valid for {left} ms"))
+}
+
 fn known(election: &Value) -> Exit {
     if election["name"].is_null() { Exit::NoLeader } else { Exit::Yes }
 }
@@ -115,7 +146,8 @@ pub(crate) fn leader(args: &About) -> Result<Exit, Failure> {
             let doubt = if election["settled"] == true { "" } else { "  (in doubt)" };
             let (name, epoch) = (text(&election["name"]), text(&election["epoch"]));
             let since = age(&election["since_ms"]);
-            writeln!(out, "{name}  epoch {epoch}  for {since}{doubt}")?;
+            let lease = lease(&election);
+            writeln!(out, "{name}  epoch {epoch}  for {since}{lease}{doubt}")?;
         }
     }
     Ok(known(&election))
@@ -161,12 +193,20 @@ pub(crate) fn is_leader(args: &IsLeader) -> Result<Exit, Failure> {
     let (name, epoch) = (text(&election["name"]), text(&election["epoch"]));
     match (args.json(), &exit) {
         (true, _) => {
-            let keys = ["election", "is_leader", "leader", "epoch", "settled", "valid_for_ms"];
+            let keys = [
+                "election",
+                "is_leader",
+                "leader",
+                "epoch",
+                "settled",
+                "valid_for_ms",
+                "valid_until_us",
+            ];
             let facts: serde_json::Map<String, Value> =
                 keys.into_iter().map(|key| (key.to_owned(), election[key].clone())).collect();
             writeln!(out, "{}", Value::Object(facts))?;
         }
-        (false, Exit::Yes) => writeln!(out, "yes, under epoch {epoch}")?,
+        (false, Exit::Yes) => writeln!(out, "yes, under epoch {epoch}{}", lease(&election))?,
         (false, Exit::NoLeader) => writeln!(out, "no leader is known")?,
         (false, _) => writeln!(out, "no, {name} leads")?,
     }

@@ -5,7 +5,8 @@
 //!
 //! - the agent says that another leads: TERM at once, KILL after `g`;
 //! - no word for `G - g` (the agent was killed, stopped or cannot say): TERM, and KILL at `G`;
-//! - a lease ends sooner than that: KILL at its end, TERM `g` before.
+//! - in a leased election: TERM when the lease ends, KILL when the step-down time is over after that, which every
+//!   successor waits for; if another leads already, KILL when it is over since the agent last said that this node does.
 //!
 //! So the command is dead at most `G` after the agent last confirmed that this node leads. What that confirmation is
 //! worth is the mode's promise: an eventual election may have another leader in a part of the network that is cut off.
@@ -79,10 +80,17 @@ enum News {
     Signal(i32),
 }
 
+/// How long this node may still lead, and what it has begun go on after that.
+#[derive(Clone, Copy)]
+struct Lease {
+    valid_for: Duration,
+    step_down: Duration,
+}
+
 enum Word {
     Leads {
         epoch: String,
-        valid_for: Option<Duration>,
+        lease: Option<Lease>,
     },
     DoesNot,
     /// Nothing: not there, too slow, or not able to say.
@@ -155,10 +163,17 @@ fn keep_asking(
     patience: Duration,
     sender: &mpsc::Sender<News>,
 ) {
+    let mut interval = interval;
     loop {
         let asked = now();
         let word = match client.ask(path, patience) {
-            Ok(answer) if answer.status == 200 => word(&answer.body),
+            Ok(answer) if answer.status == 200 => {
+                // Leases are short.
+                if let Some(step_down) = answer.body["step_down_ms"].as_u64() {
+                    interval = interval.min(Duration::from_millis((step_down / 4).clamp(10, 50)));
+                }
+                word(&answer.body)
+            }
             Ok(answer) if matches!(answer.status, 401 | 403 | 404) => {
                 let said = |key: &str| answer.body[key].as_str().unwrap_or_default().to_owned();
                 Word::Refused(format!("{}\n  hint: {}", said("error"), said("hint")))
@@ -176,7 +191,10 @@ fn word(answer: &Value) -> Word {
     match (answer["is_leader"] == true, answer["epoch"].as_str()) {
         (true, Some(epoch)) => Word::Leads {
             epoch: epoch.to_owned(),
-            valid_for: answer["valid_for_ms"].as_u64().map(Duration::from_millis),
+            lease: answer["valid_for_ms"].as_u64().map(|valid_for| Lease {
+                valid_for: Duration::from_millis(valid_for),
+                step_down: Duration::from_millis(answer["step_down_ms"].as_u64().unwrap_or(0)),
+            }),
         },
         _ => Word::DoesNot,
     }
@@ -197,25 +215,49 @@ struct Running {
     child: Child,
     number: u64,
     epoch: String,
-    /// When it must be dead, as far as was last confirmed.
-    until: Duration,
+    /// Until when it may run, as far as was last confirmed.
+    bounds: Bounds,
     /// Whether it has been asked to end, and when it will be killed.
     stopping: Option<Duration>,
+}
+
+/// Of one confirmation.
+#[derive(Clone, Copy)]
+struct Bounds {
+    /// When to ask it to end.
+    term: Duration,
+    /// When it must be dead.
+    kill: Duration,
+    /// The same, should another lead already.
+    replaced: Duration,
+}
+
+impl Bounds {
+    fn new(asked: Duration, lease: Option<Lease>, args: &Args) -> Self {
+        let most = asked + args.guard;
+        match lease {
+            None => Self { term: most.saturating_sub(args.grace), kill: most, replaced: most },
+            Some(Lease { valid_for, step_down }) => {
+                let kill = (asked + valid_for + step_down).min(most);
+                let term = (asked + valid_for).min(kill.saturating_sub(step_down));
+                Self { term, kill, replaced: kill.min(asked + step_down) }
+            }
+        }
+    }
 }
 
 impl Keeper<'_> {
     /// Does what is due, and says how long nothing else will be.
     fn act(&mut self, now: Duration) -> Duration {
-        let grace = self.args.grace;
         if self.running.is_none() && !self.said_waiting && self.ending.is_none() {
             self.said_waiting = true;
             eprintln!("waiting to lead {}", self.args.group);
         }
         let Some(running) = &mut self.running else { return IDLE };
-        let term = running.until.saturating_sub(grace);
+        let Bounds { term, kill, .. } = running.bounds;
         if running.stopping.is_none() && now >= term {
             eprintln!("no word from the agent: stopping the command");
-            running.stop(now, grace);
+            running.stop(kill);
         }
         match running.stopping {
             Some(kill) if now >= kill => {
@@ -246,16 +288,18 @@ impl Keeper<'_> {
 
     fn on_word(&mut self, asked: Duration, word: Word) -> Result<Option<Exit>, Failure> {
         match word {
-            Word::Leads { epoch, valid_for } => {
-                let until = asked + valid_for.unwrap_or(self.args.guard).min(self.args.guard);
+            Word::Leads { epoch, lease } => {
+                let bounds = Bounds::new(asked, lease, self.args);
                 match &mut self.running {
                     Some(running) if running.epoch == epoch => {
-                        running.until = running.until.max(until);
+                        if bounds.kill > running.bounds.kill {
+                            running.bounds = bounds;
+                        }
                     }
                     // Led, lost and led again between two questions: what the first one started must not go on.
                     Some(_) => self.stop(),
-                    None if self.ending.is_none() && until > now() + self.args.grace => {
-                        return self.start(epoch, until);
+                    None if self.ending.is_none() && bounds.term > now() => {
+                        return self.start(epoch, bounds, lease.is_some());
                     }
                     None => {}
                 }
@@ -295,8 +339,13 @@ impl Keeper<'_> {
         })
     }
 
-    fn start(&mut self, epoch: String, until: Duration) -> Result<Option<Exit>, Failure> {
-        let child = self.spawn(&epoch).map_err(|error| {
+    fn start(
+        &mut self,
+        epoch: String,
+        bounds: Bounds,
+        leased: bool,
+    ) -> Result<Option<Exit>, Failure> {
+        let child = self.spawn(&epoch, leased.then_some(bounds.term)).map_err(|error| {
             Failure::Other(format!("cannot start {:?}: {error}", self.args.command[0]))
         })?;
         self.started += 1;
@@ -309,12 +358,17 @@ impl Keeper<'_> {
             });
         }
         eprintln!("leading {} under epoch {epoch}", self.args.group);
-        self.running = Some(Running { child, number, epoch, until, stopping: None });
+        self.running = Some(Running { child, number, epoch, bounds, stopping: None });
         Ok(None)
     }
 
-    fn spawn(&self, epoch: &str) -> io::Result<Child> {
-        Command::new(std::env::current_exe()?)
+    fn spawn(&self, epoch: &str, valid_until: Option<Duration>) -> io::Result<Child> {
+        let mut command = Command::new(std::env::current_exe()?);
+        if let Some(until) = valid_until {
+            // Of the clock that counts suspend, as it is now; while the command runs, it is put off.
+            command.env("BELLWETHER_VALID_UNTIL_US", until.as_micros().to_string());
+        }
+        command
             .args(["become", &std::process::id().to_string(), "--"])
             .args(&self.args.command)
             // The command has no business with our token.
@@ -327,18 +381,17 @@ impl Keeper<'_> {
     }
 
     fn stop(&mut self) {
-        let grace = self.args.grace;
+        let kill = now() + self.args.grace;
         if let Some(running) = &mut self.running {
-            running.stop(now(), grace);
+            running.stop(kill.min(running.bounds.replaced));
         }
     }
 }
 
 impl Running {
-    fn stop(&mut self, now: Duration, grace: Duration) {
+    fn stop(&mut self, kill: Duration) {
         if self.stopping.is_none() {
-            // Never later than what was confirmed.
-            self.stopping = Some((now + grace).min(self.until));
+            self.stopping = Some(kill);
             self.signal(Signal::TERM);
             // One that is stopped would not hear of it.
             self.signal(Signal::CONT);

@@ -20,6 +20,7 @@ pub use self::{
     token::Token,
 };
 use crate::{
+    clock,
     config::Config,
     handle::{Handle, Request},
     hooks::HookView,
@@ -140,7 +141,11 @@ impl Api {
     /// What the agent knows; it must say so soon, or it is not in a state to know.
     async fn status(&self) -> Result<Status, Problem> {
         match timeout(PATIENCE, self.handle()?.status()).await {
-            Ok(Ok(status)) => Ok(status),
+            Ok(Ok(mut status)) => {
+                let (now, all) = (clock::now(), core::mem::take(&mut status.elections));
+                status.elections = all.into_iter().map(|one| one.read_at(now)).collect();
+                Ok(status)
+            }
             Ok(Err(_)) => Err(Problem::stopped()),
             Err(_) => Err(Problem::busy()),
         }

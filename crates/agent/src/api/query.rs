@@ -93,6 +93,7 @@ pub(super) async fn is_leader(State(api): State<Api>, path: Named) -> Result<Res
         "leader": election.leader,
         "epoch": election.epoch,
         "valid_for_ms": election.valid_for_ms,
+        "valid_until_us": election.valid_until_us,
     });
     Ok((status, Json(body)).into_response())
 }

@@ -3,8 +3,9 @@
 use bellwether_proto::{Duration, election::churn_tolerant::Variant};
 
 use super::{
-    Learned,
+    Config, Learned,
     field::{Field, NAMES, Result, check_name, parse_duration},
+    leased::{self, Leased},
 };
 use crate::status::Role;
 
@@ -19,17 +20,17 @@ pub struct Election {
     pub role: Role,
     /// What this node is worth there; more is better.
     pub priority: u32,
-    /// Learned elections: whose majority decides, by name, in order; the same on every node.
-    pub voters: Vec<String>,
 }
 
 /// A promise and the settings of the protocol that keeps it.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Mode {
     /// One leader per connected part, once it is quiet; no quorum.
     Eventual(Eventual),
     /// One leader per segment of local multicast; nothing to configure.
     Announced(Announced),
+    /// At most one leader may act at any instant; a majority of the members.
+    Leased(Leased),
     /// At most one leader to a term, by the votes of a majority, whoever was the most reliable.
     Learned(Learned),
 }
@@ -61,10 +62,10 @@ pub struct Eventual {
 impl Election {
     /// Whether what a node is worth is configured.
     pub fn has_priority(&self) -> bool {
-        match self.mode {
+        match &self.mode {
             Mode::Eventual(eventual) => !eventual.learned,
             Mode::Announced(_) => true,
-            Mode::Learned(_) => false,
+            Mode::Leased(_) | Mode::Learned(_) => false,
         }
     }
 }
@@ -83,10 +84,11 @@ pub enum OnIsolation {
 
 impl Mode {
     /// As it is written.
-    pub fn name(self) -> &'static str {
+    pub fn name(&self) -> &'static str {
         match self {
             Self::Eventual(_) => "eventual",
             Self::Announced(_) => "announced",
+            Self::Leased(_) => "leased",
             Self::Learned(_) => "learned",
         }
     }
@@ -112,7 +114,6 @@ impl Default for Election {
             mode: Mode::Eventual(Eventual::default()),
             role: Role::Candidate,
             priority: PRIORITY,
-            voters: Vec::new(),
         }
     }
 }
@@ -128,7 +129,7 @@ impl std::fmt::Display for OnIsolation {
 }
 
 /// All `[election.NAME]`, or one eventual election called `default`.
-pub(super) fn read(field: Option<Field<'_>>) -> Result<Vec<Election>> {
+pub(super) fn read(field: Option<Field<'_>>, config: &Config) -> Result<Vec<Election>> {
     let named = field.map_or(Ok(Vec::new()), Field::named)?;
     if named.len() > MOST {
         let (_, surplus) = &named[MOST];
@@ -138,15 +139,21 @@ pub(super) fn read(field: Option<Field<'_>>) -> Result<Vec<Election>> {
     if named.is_empty() {
         return Ok(vec![Election::default()]);
     }
-    named.into_iter().map(|(name, field)| one(name, field)).collect()
+    named.into_iter().map(|(name, field)| one(name, field, config)).collect()
 }
 
-fn one(name: &str, field: Field<'_>) -> Result<Election> {
+fn one(name: &str, field: Field<'_>, config: &Config) -> Result<Election> {
     if let Err(problem) = check_name(name) {
         return Err(field.error_unquoted(problem).with_allowed(NAMES));
     }
     let mut section = field.section()?;
     let mode = section.or("mode", Promise::Eventual, promise)?;
+    if let Promise::Leased = mode {
+        let role = section.or("role", Role::Candidate, leased::role)?;
+        let mode = Mode::Leased(leased::read(&mut section, config)?);
+        section.end()?;
+        return Ok(Election { name: name.to_owned(), mode, role, priority: PRIORITY });
+    }
     let role = section.or("role", Role::Candidate, |field| {
         field.choice(&[("candidate", Role::Candidate), ("observer", Role::Observer)])
     })?;
@@ -164,13 +171,8 @@ fn one(name: &str, field: Field<'_>) -> Result<Election> {
             }
         }
     }
-    let mut voters = Vec::new();
     let mode = match mode {
-        Promise::Learned => {
-            let (learned, names) = Learned::read(&mut section)?;
-            voters = names;
-            Mode::Learned(learned)
-        }
+        Promise::Learned => Mode::Learned(Learned::read(&mut section, config)?),
         Promise::Announced => {
             for key in ["variant", "c", "f", "margin", "on_isolation", "criterion"] {
                 if let Some(field) = section.take(key) {
@@ -210,26 +212,29 @@ fn one(name: &str, field: Field<'_>) -> Result<Election> {
                 learned,
             })
         }
+        Promise::Leased => unreachable!("read above"),
     };
     section.end()?;
-    Ok(Election { name: name.to_owned(), mode, role, priority, voters })
+    Ok(Election { name: name.to_owned(), mode, role, priority })
 }
 
 #[derive(Clone, Copy)]
 enum Promise {
     Eventual,
     Announced,
+    Leased,
     Learned,
 }
 
 fn promise(field: &Field<'_>) -> Result<Promise> {
-    if let Ok("central" | "leased") = field.text() {
+    if let Ok("central") = field.text() {
         let error = field.error("is not in this version");
-        return Err(error.with_allowed("\"eventual\", \"announced\", \"learned\""));
+        return Err(error.with_allowed("\"eventual\", \"announced\", \"leased\", \"learned\""));
     }
     field.choice(&[
         ("eventual", Promise::Eventual),
         ("announced", Promise::Announced),
+        ("leased", Promise::Leased),
         ("learned", Promise::Learned),
     ])
 }

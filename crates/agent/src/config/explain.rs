@@ -78,20 +78,21 @@ pub fn explain(config: &Config, members: u32) -> Explained {
     let eventual = eventual.count() as f64;
     let announced = config.elections.iter().filter(|one| matches!(one.mode, Mode::Announced(_)));
     let announced = announced.count() as f64;
-    let heartbeats = config.elections.iter().filter_map(|one| match one.mode {
+    let heartbeats = config.elections.iter().filter_map(|one| match &one.mode {
         Mode::Learned(learned) => {
-            let others = one.voters.len().saturating_sub(1).max(1) as f64;
+            let others = learned.voters.len().saturating_sub(1).max(1) as f64;
             Some(2.0 * others * 4.0 * per_second(learned.lease(timing)))
         }
-        Mode::Eventual(_) | Mode::Announced(_) => None,
+        Mode::Eventual(_) | Mode::Announced(_) | Mode::Leased(_) => None,
     });
     let heartbeats: f64 = heartbeats.sum();
+    let leases: f64 = config.elections.iter().map(|one| leases(config, one)).sum();
     // Announced elections alone need no membership, but the agent keeps one all the same.
     let each = 2.0 * per_second(timing.period) + eventual * per_second(timing.refresh);
     // One node as a rule leads all that it may; whoever sets priorities knows better.
     let beats = if eventual > 0.0 { 2.0 * per_second(timing.beat) } else { 0.0 };
     let announcements = announced * per_second(timing.announce);
-    let datagrams = f64::from(members) * each + beats + announcements + heartbeats;
+    let datagrams = f64::from(members) * each + beats + announcements + leases + heartbeats;
     Explained {
         members,
         idle_kbit_per_s: datagrams * DATAGRAM * 8.0 / 1000.0,
@@ -125,7 +126,7 @@ fn election(config: &Config, election: &Election, members: u32) -> ExplainedElec
     let timing = &config.timing;
     let s = |time: &Duration| time.as_secs_f64();
     let mut words = Vec::new();
-    let (typical, rare, worst, messages) = match election.mode {
+    let (typical, rare, worst, messages) = match &election.mode {
         Mode::Eventual(eventual) => {
             let growth = libm::log(f64::from(members) + 1.0) / libm::log(50.0);
             let probed = s(&timing.period) * (libm::log(20.0) + 1.0);
@@ -169,7 +170,7 @@ fn election(config: &Config, election: &Election, members: u32) -> ExplainedElec
             (listen - half + suppress / 2.0, listen + suppress, listen + 2.0 * suppress, 1)
         }
         Mode::Learned(learned) => {
-            let voters = u32::try_from(election.voters.len()).unwrap_or(u32::MAX);
+            let voters = u32::try_from(learned.voters.len()).unwrap_or(u32::MAX);
             words.push(format!(
                 "At most one leader to a term, by the votes of {} of {voters} voters. Without so many of them nobody \
                  leads. A leader that was cut off may believe in itself for {} after another is elected: let what it acts on \
@@ -189,6 +190,24 @@ fn election(config: &Config, election: &Election, members: u32) -> ExplainedElec
             let messages = voters * voters.saturating_sub(1) + 2 * voters.saturating_sub(1);
             let once = lease + 3.0 * round;
             (once - lease / 8.0, once, once + 2.0 * 7.0 * round, messages)
+        }
+        Mode::Leased(leased) => {
+            let (count, backers) = (leased.members.len(), leased.members.len() / 2 + 1);
+            words.push(format!(
+                "At no instant may two nodes act, while clocks are off by less than {} millionths. A leader is                  backed by {backers} of {count} members; {} may fail at a time.",
+                leased.drift,
+                count - backers
+            ));
+            words.push(format!(
+                "A leader may act for at most {} after it was last backed, and what it has begun has {} to end.",
+                timing.lease * 2,
+                timing.step_down
+            ));
+            let [lease, arbitration, step_down] =
+                [timing.lease, timing.arbitration, timing.step_down].map(|time| s(&time));
+            // Noticed in the middle of the second session on average; then promises, and the wait.
+            let bound = 4.0 * lease + arbitration + step_down;
+            (3.5 * lease + step_down, bound, bound, 2 * backers as u32)
         }
     };
     words.insert(
@@ -218,6 +237,13 @@ fn election(config: &Config, election: &Election, members: u32) -> ExplainedElec
 
 fn seconds(value: f64) -> String {
     format!("{value:.1} s")
+}
+
+/// Datagrams a second of a leased election: a request and an answer for every pair of members, both ways.
+fn leases(config: &Config, election: &Election) -> f64 {
+    let Mode::Leased(leased) = &election.mode else { return 0.0 };
+    let members = leased.members.len() as f64;
+    2.0 * members * (members - 1.0) / config.timing.lease.as_secs_f64()
 }
 
 /// Bytes of a datagram in quiet times with its IP and UDP headers: probe or answer, sealed, with little news.

@@ -3,13 +3,15 @@
 use bellwether_proto::{Duration, election::bandit::MAX_MEMBERS};
 
 use super::{
-    Timing,
+    Config, Timing,
     field::{Field, NAMES, Result, Section, check_name},
 };
 
 /// Settings of a learned election.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Learned {
+    /// Whose majority decides, by name, in order; the same on every node.
+    pub voters: Vec<String>,
     /// How estimates become candidates.
     pub policy: Policy,
     /// How long a leader is believed that is not heard; as the timing says if not set.
@@ -55,19 +57,6 @@ impl Policy {
     }
 }
 
-impl Default for Learned {
-    fn default() -> Self {
-        Self {
-            policy: Policy::default(),
-            lease: None,
-            sample: None,
-            memory: 50,
-            tenure: Duration::from_secs(60),
-            margin: 20,
-        }
-    }
-}
-
 impl Learned {
     /// How long a leader is believed that is not heard.
     pub fn lease(&self, timing: &Timing) -> Duration {
@@ -79,8 +68,7 @@ impl Learned {
         self.sample.unwrap_or(timing.period * 5)
     }
 
-    /// What is set, and whose majority decides.
-    pub(super) fn read(section: &mut Section<'_>) -> Result<(Self, Vec<String>)> {
+    pub(super) fn read(section: &mut Section<'_>, config: &Config) -> Result<Self> {
         for key in ["variant", "c", "f", "on_isolation", "criterion", "priority"] {
             if let Some(field) = section.take(key) {
                 let error = field.error("means nothing in a learned election");
@@ -88,19 +76,36 @@ impl Learned {
                 return Err(error.with_allowed(allowed));
             }
         }
-        let voters = voters(&section.require("voters", VOTERS)?)?;
-        let default = Self::default();
+        let field = section.require("voters", VOTERS)?;
+        let voters = voters(&field)?;
+        if voters.contains(&config.name) && config.data_dir.is_none() {
+            let error = field.error_unquoted(
+                "names this node, which, without a data_dir, would forget how it has voted when it restarts",
+            );
+            return Err(error.with_allowed("data_dir = \"/var/lib/bellwether\", or --data-dir"));
+        }
+        let lease = section.take("lease");
         let learned = Self {
-            policy: section.or("policy", default.policy, |field| field.choice(&Policy::ALL))?,
-            lease: section.take("lease").map(|field| field.duration()).transpose()?,
+            voters,
+            policy: section.or("policy", Policy::default(), |field| field.choice(&Policy::ALL))?,
+            lease: lease.as_ref().map(Field::duration).transpose()?,
             sample: section.take("sample").map(|field| field.duration()).transpose()?,
-            memory: section.or("memory", default.memory, |field| {
-                field.integer(1..=1000).map(|samples| u16::try_from(samples).unwrap_or(1000))
+            memory: section.or("memory", MEMORY, |field| {
+                field.integer(1..=1000).map(|samples| u16::try_from(samples).unwrap_or(MEMORY))
             })?,
-            tenure: section.or("tenure", default.tenure, Field::duration)?,
-            margin: section.or("margin", default.margin, |field| field.integer(0..=100))?,
+            tenure: section.or("tenure", TENURE, Field::duration)?,
+            margin: section.or("margin", MARGIN, |field| field.integer(0..=100))?,
         };
-        Ok((learned, voters))
+        let guard = config.timing.guard;
+        if let Some(field) = lease.filter(|_| learned.lease(&config.timing) <= guard) {
+            let problem = format!(
+                "must be longer than guard of {guard}, or others would elect before a leader that was stopped gives up"
+            );
+            return Err(field
+                .error(problem)
+                .with_allowed("a longer lease, or a shorter timing.guard"));
+        }
+        Ok(learned)
     }
 }
 
@@ -120,7 +125,9 @@ fn voters(field: &Field<'_>) -> Result<Vec<String>> {
     }
     if found.is_empty() || found.len() > MAX_MEMBERS {
         let error = field.error_unquoted(format!("has {} entries", found.len()));
-        return Err(error.with_allowed(format!("from 1 to {MAX_MEMBERS} names, best an odd number")));
+        return Err(
+            error.with_allowed(format!("from 1 to {MAX_MEMBERS} names, best an odd number"))
+        );
     }
     found.sort_unstable();
     Ok(found)
@@ -128,3 +135,7 @@ fn voters(field: &Field<'_>) -> Result<Vec<String>> {
 
 const VOTERS: &str =
     "voters = [\"cellar\", \"kitchen\", \"roof\"]: names, the same list on every node";
+const MEMORY: u16 = 50;
+const TENURE: Duration = Duration::from_secs(60);
+/// A fifth: far above what one sample does to a score that stands on many.
+const MARGIN: u32 = 20;

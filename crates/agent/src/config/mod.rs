@@ -23,6 +23,7 @@ pub use self::{
     explain::{Explained, ExplainedElection, explain},
     hook::Hook,
     learned::{Learned, Policy},
+    leased::Leased,
     membership::{Feedback, Membership},
     show::{Change, Setting},
     source::{Flag, Inputs},
@@ -36,6 +37,7 @@ mod explain;
 mod field;
 mod hook;
 mod learned;
+mod leased;
 mod membership;
 mod show;
 mod source;
@@ -157,9 +159,8 @@ impl Config {
         config.position =
             root.take("position").map(|field| membership::position(&field)).transpose()?;
         config.tags = root.or("tags", BTreeMap::new(), |field| tags(field.clone()))?;
-        config.elections = election::read(root.take("election"))?;
+        config.elections = election::read(root.take("election"), &config)?;
         config.check_announced(&root)?;
-        config.check_learned(&root)?;
         config.hooks = hook::read(root.take("hook"), &config.elections)?;
         root.end()?;
         config.sources = show::sources(&tree);
@@ -181,32 +182,6 @@ impl Config {
             format!("bind {} is IPv6, and announced elections are held over IPv4", self.bind);
         let error = root.field().error_unquoted(text);
         Err(error.with_allowed("an IPv4 address to bind to, or mode = \"eventual\""))
-    }
-}
-
-impl Config {
-    /// Votes must outlive this process, and a leader that was stopped must be over before the others elect another.
-    fn check_learned(&self, root: &field::Section<'_>) -> Result<()> {
-        for election in &self.elections {
-            let Mode::Learned(learned) = election.mode else { continue };
-            let name = &election.name;
-            let votes = election.voters.contains(&self.name);
-            let lease = learned.lease(&self.timing);
-            let (text, allowed) = if votes && self.data_dir.is_none() {
-                let text = format!("this node votes in {name:?}, and votes must survive a restart");
-                (text, "data_dir = \"/var/lib/bellwether\", or --data-dir")
-            } else if lease <= self.timing.guard {
-                let guard = self.timing.guard;
-                let text = format!(
-                    "election.{name}: a lease of {lease} is over before a leader that was stopped gives up (guard, {guard})"
-                );
-                (text, "a longer lease, or a shorter timing.guard")
-            } else {
-                continue;
-            };
-            return Err(root.field().error_unquoted(text).with_allowed(allowed));
-        }
-        Ok(())
     }
 }
 

@@ -50,7 +50,7 @@ impl Config {
         let eventual = |name| {
             let election = self.elections.iter().find(|election| election.name == name);
             election.is_some_and(|election| {
-                matches!(election.mode, Mode::Eventual(_)) && election.has_priority()
+                matches!(&election.mode, Mode::Eventual(_)) && election.has_priority()
             })
         };
         field == "join" || field.starts_with("tags.") || worth.is_some_and(eventual)
@@ -98,13 +98,14 @@ impl Config {
             let role = match election.role {
                 Role::Candidate => "candidate",
                 Role::Observer => "observer",
+                Role::Witness => "witness",
             };
             add("mode", quoted(&election.mode.name()));
             add("role", quoted(&role));
             if election.role == Role::Candidate && election.has_priority() {
                 add("priority", election.priority.to_string());
             }
-            match election.mode {
+            match &election.mode {
                 Mode::Eventual(eventual) => {
                     add("variant", quoted(&variant_name(eventual.variant)));
                     add("c", eventual.c.to_string());
@@ -115,7 +116,7 @@ impl Config {
                     add("criterion", quoted(&criterion));
                 }
                 Mode::Learned(learned) => {
-                    add("voters", list(&election.voters));
+                    add("voters", list(&learned.voters));
                     add("policy", quoted(&learned.policy.name()));
                     add("lease", quoted(&learned.lease(&self.timing)));
                     add("sample", quoted(&learned.sample(&self.timing)));
@@ -126,6 +127,11 @@ impl Config {
                 Mode::Announced(announced) => {
                     let tenure = if announced.sticky { "sticky" } else { "preemptive" };
                     add("tenure", quoted(&tenure));
+                }
+                Mode::Leased(leased) => {
+                    add("members", list(&leased.members));
+                    add("flavour", quoted(&leased.flavour_name()));
+                    add("drift", leased.drift.to_string());
                 }
             }
         }

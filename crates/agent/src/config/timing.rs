@@ -29,6 +29,13 @@ pub struct Timing {
     pub listen: Duration,
     /// The longest wait before claiming to lead (announced elections).
     pub suppress: Duration,
+    /// `T_l`: one session of a lease; a leader may act for at most two without being backed anew (leased elections).
+    /// Above the longest round trip and any pause of a healthy process. Lowering it replaces a failed leader sooner.
+    pub lease: Duration,
+    /// `T_a`: for the verdict of those asked who of two is to go (leased elections). Above the longest round trip.
+    pub arbitration: Duration,
+    /// For what a leader has begun to end in, once its lease is over: every successor waits for it (leased elections).
+    pub step_down: Duration,
     /// The longest the agent may be stopped or starved and still lead when it wakes.
     pub guard: Duration,
 }
@@ -79,6 +86,12 @@ impl Profile {
             Self::Wan => [2_000, 7_000, 2_000, 3_000],
             Self::Mesh => [2_000, 9_000, 2_000, 4_000],
         };
+        let [lease, arbitration, step_down] = match self {
+            Self::Local => [200, 100, 200],
+            Self::Lan => [500, 250, 500],
+            Self::Wan => [3_000, 1_500, 3_000],
+            Self::Mesh => [4_000, 2_000, 4_000],
+        };
         Timing {
             profile: self,
             period: ms(period),
@@ -91,6 +104,9 @@ impl Profile {
             announce: ms(announce),
             listen: ms(listen),
             suppress: ms(suppress),
+            lease: ms(lease),
+            arbitration: ms(arbitration),
+            step_down: ms(step_down),
             guard: ms(guard),
         }
     }
@@ -112,12 +128,12 @@ impl Timing {
     }
 
     /// Every wait and its name.
-    pub fn waits(&self) -> [(&'static str, Duration); 11] {
+    pub fn waits(&self) -> [(&'static str, Duration); 14] {
         let mut copy = *self;
         copy.waits_mut().map(|(name, wait)| (name, *wait))
     }
 
-    fn waits_mut(&mut self) -> [(&'static str, &mut Duration); 11] {
+    fn waits_mut(&mut self) -> [(&'static str, &mut Duration); 14] {
         [
             ("period", &mut self.period),
             ("ack", &mut self.ack),
@@ -129,6 +145,9 @@ impl Timing {
             ("announce", &mut self.announce),
             ("listen", &mut self.listen),
             ("suppress", &mut self.suppress),
+            ("lease", &mut self.lease),
+            ("arbitration", &mut self.arbitration),
+            ("step_down", &mut self.step_down),
             ("guard", &mut self.guard),
         ]
     }
@@ -205,6 +224,15 @@ impl Timing {
                 self.election,
                 "",
             ),
+            (
+                self.arbitration <= self.lease,
+                "arbitration",
+                self.arbitration,
+                "at most",
+                "lease",
+                self.lease,
+                ", or verdicts would outlast what they are about",
+            ),
         ];
         for (holds, name, value, must, than, other, why) in rules {
             if holds {
@@ -229,7 +257,7 @@ impl Timing {
                 (None, None) => continue,
             };
             return Err(blamed.error(problem).with_allowed(
-                "ack <= beat < period <= suspicion, 2 announce <= listen, guard < 4.5 beat + 3 ack, election <= refresh",
+                "ack <= beat < period <= suspicion, 2 announce <= listen, guard < 4.5 beat + 3 ack, election <= refresh, arbitration <= lease",
             ));
         }
         Ok(())

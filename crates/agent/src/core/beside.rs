@@ -19,6 +19,7 @@ use crate::status::ScoreStatus;
 #[repr(u8)]
 pub(super) enum Channel {
     Announced = 16,
+    Leased = 17,
     Learned = 18,
 }
 
@@ -60,6 +61,16 @@ pub(super) trait Beside: fmt::Debug + Send {
     /// What happened to a member below.
     fn on_membership(&mut self, _event: MembershipEvent, _road: &mut Road<'_>) {}
 
+    /// Why nobody leads, if the answer does not say.
+    fn words(&self, _now: Time) -> Option<String> {
+        None
+    }
+
+    /// Whom others believe to lead, as they last said.
+    fn beliefs(&self) -> BTreeMap<NodeId, (NodeId, Epoch)> {
+        BTreeMap::new()
+    }
+
     /// Everybody alive has changed, or what they say of themselves.
     fn on_listed(&mut self, _listed: &[Listed], _road: &mut Road<'_>) {}
 
@@ -67,11 +78,6 @@ pub(super) trait Beside: fmt::Debug + Send {
     fn report(&mut self, _of: NodeId, _percent: u8, _road: &mut Road<'_>) -> Result<(), Refused> {
         let reason = "how members do is learnt only where mode = \"learned\"".to_owned();
         Err(Refused::Impossible(reason))
-    }
-
-    /// Why nobody leads, if it is not the election's fault.
-    fn excuse(&self) -> Option<String> {
-        None
     }
 
     /// What was learnt of those who may lead, the best first.

@@ -52,6 +52,8 @@ pub(super) struct Learned {
     mute: bool,
     since: Time,
     sent: Sent,
+    /// Who has said so of the present leader, under the present token.
+    agreed: (Option<Epoch>, BTreeSet<NodeId>),
 }
 
 #[derive(Clone, Debug)]
@@ -93,6 +95,7 @@ impl Learned {
             mute: false,
             since: now,
             sent: Sent::default(),
+            agreed: (None, BTreeSet::new()),
         };
         learned.build();
         learned
@@ -195,6 +198,25 @@ impl Learned {
         to.iter().for_each(|&to| road.send(to, &said));
     }
 
+    /// Whoever leads says so in heartbeats, and whoever follows in answering them.
+    fn note_agreement(&mut self, from: Peer, message: &bandit::Message) {
+        let Some((machine, _)) = &self.running else { return };
+        let Leadership { leader, epoch, .. } = machine.leadership();
+        if self.agreed.0 != epoch {
+            self.agreed = (epoch, BTreeSet::new());
+        }
+        let (bandit::Message::Heartbeat { term } | bandit::Message::HeartbeatAck { term }) =
+            message
+        else {
+            return;
+        };
+        let leads = matches!(message, bandit::Message::Heartbeat { .. });
+        let ours = leader == Some(if leads { from.id } else { self.me.id });
+        if ours && epoch.is_some_and(|epoch| epoch.counter() == *term) {
+            self.agreed.1.insert(from.id);
+        }
+    }
+
     /// Voters that were never met.
     fn missing(&self) -> impl Iterator<Item = &String> {
         self.electorate.voters.iter().filter(|name| !self.bound.contains_key(*name))
@@ -231,7 +253,10 @@ impl Beside for Learned {
         match &self.running {
             None => road.refuse("not-running"),
             Some((_, ours)) if *ours != digest => road.refuse("other-voters"),
-            Some(_) => self.input(Input::Message { from, via: from.id, message: &message }, road),
+            Some(_) => {
+                self.input(Input::Message { from, via: from.id, message: &message }, road);
+                self.note_agreement(from, &message);
+            }
         }
     }
 
@@ -317,7 +342,15 @@ impl Beside for Learned {
         up.into_iter().for_each(|peer| self.input(Input::Feed(Feed::Up(peer)), road));
     }
 
-    fn excuse(&self) -> Option<String> {
+    fn beliefs(&self) -> BTreeMap<NodeId, (NodeId, Epoch)> {
+        let leader = self.running.as_ref().and_then(|(machine, _)| machine.leadership().leader);
+        let (Some(leader), (Some(epoch), agreed)) = (leader, &self.agreed) else {
+            return BTreeMap::new();
+        };
+        agreed.iter().map(|&id| (id, (leader, *epoch))).collect()
+    }
+
+    fn words(&self, _now: Time) -> Option<String> {
         if self.mute {
             return Some(
                 "the disk did not take a vote; this node takes no part until it is restarted"

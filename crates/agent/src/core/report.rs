@@ -104,7 +104,8 @@ impl Core {
                 }
             };
             count(self.settings.about.name.clone(), leader);
-            for (&id, &(believed, _)) in &tally.beliefs {
+            let beside = self.aside(tally.group).map(|at| self.beside[at].machine.beliefs());
+            for (&id, &(believed, _)) in beside.as_ref().unwrap_or(&tally.beliefs) {
                 if self.stack.membership().member(id).is_some() {
                     count(self.named(id).name, believed);
                 }
@@ -113,7 +114,6 @@ impl Core {
         let leaderless = tally.leaderless_since.map_or(Duration::ZERO, |since| now.since(since));
         let aside = self.aside(tally.group);
         let sent = aside.map_or(tally.sent, |at| self.beside[at].machine.sent());
-        let excuse = aside.and_then(|at| self.beside[at].machine.excuse());
         ElectionStatus {
             election: seat.name.clone(),
             mode: answer.mode.to_string(),
@@ -123,9 +123,21 @@ impl Core {
             is_leader: answer.leader == Some(self.me.id),
             since_ms: millis(now.since(tally.since)),
             valid_for_ms: answer.valid_until.map(|until| millis(until.since(now))),
-            role: if seat.stands().observer { Role::Observer } else { Role::Candidate },
+            valid_until_us: answer.valid_until.map(Time::as_micros),
+            step_down_ms: match &seat.protocol {
+                Protocol::Leased(config) => Some(millis(config.step_down)),
+                _ => None,
+            },
+            role: match &seat.protocol {
+                Protocol::Leased(config) if config.witness => Role::Witness,
+                _ if seat.stands().observer => Role::Observer,
+                _ => Role::Candidate,
+            },
             priority: seat.standing.attribute,
-            why: excuse.unwrap_or_else(|| self.why(now, answer)),
+            why: aside
+                .filter(|_| answer.leader.is_none())
+                .and_then(|at| self.beside[at].machine.words(now))
+                .unwrap_or_else(|| self.why(now, answer)),
             agreement,
             changes: tally.changes,
             leaderless_ms: millis(tally.leaderless + leaderless),
@@ -149,6 +161,6 @@ impl Core {
     }
 }
 
-fn millis(span: Duration) -> u64 {
+pub(super) fn millis(span: Duration) -> u64 {
     span.as_micros() / 1_000
 }

@@ -77,7 +77,8 @@ export class Leaders {
     say(card.epoch, counter(election.epoch));
     card.epoch.title = election.epoch ? `Fencing token ${election.epoch}` : '';
     card.epoch.dataset.epoch = election.epoch ?? '';
-    say(card.mode, election.settled ? election.mode : `${election.mode}, settling`);
+    const lease = election.valid_for_ms == null ? '' : `, valid for ${election.valid_for_ms} ms`;
+    say(card.mode, (election.settled ? election.mode : `${election.mode}, settling`) + lease);
     say(card.changes, String(election.changes));
     const { light, text, more } = agreement(election, live, rival);
     card.light.dataset.light = light;

@@ -53,6 +53,8 @@ pub(crate) fn election(name: &str, leader: Option<&str>, is_leader: bool) -> Ele
         is_leader,
         since_ms: 12_000,
         valid_for_ms: None,
+        valid_until_us: None,
+        step_down_ms: None,
         role: Role::Candidate,
         priority: 100,
         why: "the best of five answers".to_owned(),
@@ -196,7 +198,8 @@ async fn answer(
                         name: "kitchen".to_owned(),
                     }),
                     epoch: Some("7.3.1.0".to_owned()),
-                    detail: None,
+                    valid_for_ms: None,
+                                    detail: None,
                 }),
             },
         }

@@ -125,6 +125,7 @@ fn happen(inbox: &Inbox, members: usize, event: EventKind, at: usize) {
         election: leads.then(|| "gateway".to_owned()),
         node: Some(LeaderStatus { id: id(at), name: name(at, members) }),
         epoch: leads.then(|| "17.4.2.0".to_owned()),
+        valid_for_ms: None,
         detail: (event == EventKind::MemberSuspect).then(|| "says gate-002".to_owned()),
     });
 }
@@ -179,6 +180,8 @@ fn status(members: usize, round: usize, up: Duration, index: u64) -> Status {
             is_leader: leader == 0,
             since_ms: up + 725_000,
             valid_for_ms: None,
+            valid_until_us: None,
+            step_down_ms: None,
             role: Role::Candidate,
             priority: 100,
             why: "elected 725.0 s ago; nobody better objects".to_owned(),

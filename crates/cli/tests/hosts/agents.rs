@@ -368,7 +368,7 @@ impl Answer {
 pub(crate) struct Question(TcpStream);
 
 impl Question {
-    fn put(request: &str) -> Option<Self> {
+    pub(crate) fn put(request: &str) -> Option<Self> {
         let at = SocketAddr::from((Ipv4Addr::LOCALHOST, 7739));
         let mut stream = TcpStream::connect_timeout(&at, Duration::from_secs(1)).ok()?;
         let (path, headers) = request.split_once("\r\n").unwrap_or((request, "Accept: */*"));

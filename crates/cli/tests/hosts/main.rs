@@ -15,6 +15,9 @@
     reason = "tests of a host wait for real processes"
 )]
 
+#[path = "../../examples/fenced_sink.rs"]
+mod fenced_sink;
+
 mod agents;
 mod agreement;
 mod attacker;
@@ -22,6 +25,7 @@ mod grid;
 mod hostile;
 mod kills;
 mod learned;
+mod leased;
 mod measured;
 
 use std::{

@@ -81,6 +81,11 @@ impl Spread {
         (squares / (count - 1.0) / count).sqrt()
     }
 
+    /// How many are above this.
+    pub(crate) fn above(&self, bound: f64) -> usize {
+        self.0.iter().filter(|&&value| value > bound).count()
+    }
+
     /// The smallest that this share does not exceed.
     pub(crate) fn quantile(&self, share: f64) -> f64 {
         let rank = (share * self.0.len() as f64).ceil() as usize;

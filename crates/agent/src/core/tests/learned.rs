@@ -55,6 +55,9 @@ fn voters_elect_one_and_whoever_listens_hears_of_it() {
     let status = election(&world, 3);
     assert_eq!((status.mode.as_str(), status.settled, status.is_leader), ("learned", true, false));
     assert!(status.epoch.is_some() && status.scores.len() == 3);
+    assert_eq!(status.agreement.heard, 2, "itself and the leader");
+    let agreement = election(&world, leader).agreement;
+    assert_eq!((agreement.agree, agreement.heard), (4, 4), "all that answer it");
     let before = status.epoch;
     world.nodes[leader] = None;
     world.pass(seconds(20));

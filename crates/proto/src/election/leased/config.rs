@@ -1,6 +1,6 @@
 //! What an operator chooses.
 
-use crate::rng::mix;
+use crate::{rng::mix, time::Duration};
 
 /// On what a leader's authority rests (R11).
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
@@ -31,12 +31,23 @@ pub struct Config {
     pub(super) key: u64,
     pub(super) min_members: usize,
     pub(super) waits: bool,
+    pub(super) backers: usize,
+    pub(super) aftermath: Option<Duration>,
+    pub(super) sticky: bool,
 }
 
 impl Config {
     /// The owner of the project's key leads, on its own if it must.
     pub const fn new(flavour: Flavour) -> Self {
-        Self { flavour, key: mix(KEY), min_members: 1, waits: true }
+        Self {
+            flavour,
+            key: mix(KEY),
+            min_members: 1,
+            waits: true,
+            backers: 1,
+            aftermath: None,
+            sticky: false,
+        }
     }
 
     /// Who should lead.
@@ -46,6 +57,31 @@ impl Config {
             Preference::Lowest => 0,
         };
         Self { key, ..self }
+    }
+
+    /// Who should lead, by a key of one's own: several elections of the same members are spread over them.
+    pub const fn with_key(self, key: u64) -> Self {
+        Self { key: mix(key), ..self }
+    }
+
+    /// By quorum: how many must back a leader, itself included, whoever its witnesses are. More than half of all that can
+    /// ever be members makes any two leaders share one of them, though rings were founded apart, as long as nobody
+    /// backs anybody in a new life, or a new ring, before what it promised in the last is over.
+    pub const fn with_backers(self, backers: usize) -> Self {
+        Self { backers, ..self }
+    }
+
+    /// For hosts that tell others until when they may act: how long what a leader has begun may go on once its authority
+    /// is over. Every successor waits as much longer, and waits for the whole lease also where the office is handed over,
+    /// as what was told cannot be taken back.
+    pub const fn with_aftermath(self, aftermath: Duration) -> Self {
+        Self { aftermath: Some(aftermath), ..self }
+    }
+
+    /// By quorum: a leader stays though one closer to the key has joined. Saves a hand-over; who leads then depends on
+    /// the past.
+    pub const fn with_sticky(self, sticky: bool) -> Self {
+        Self { sticky, ..self }
     }
 
     /// How many members there must be, the leader included. Above one, nobody leads alone; raising it trades

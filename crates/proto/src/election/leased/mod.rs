@@ -143,6 +143,8 @@ pub struct Leased {
     register: Option<Register>,
     /// The largest epoch ever known, across restarts: no answer goes back behind it.
     floor: Option<Epoch>,
+    /// The largest epoch handed out to be kept, promised or known.
+    kept: Option<Epoch>,
     /// The largest counter heard of, elected or not: the next claim exceeds it.
     seen: u64,
     bid: Bid,
@@ -161,7 +163,8 @@ pub struct Leased {
 }
 
 impl Leased {
-    /// A node that has not started yet. `durable` is the largest epoch its past lives knew. The founders' first
+    /// A node that has not started yet. `durable` is the largest epoch its past lives knew, or
+    /// promised themselves to. The founders' first
     /// electorate is the neighbourhood of whoever of them owns the key.
     pub fn new(ring: Ring, config: Config, durable: Option<Epoch>) -> Self {
         let me = ring.life();
@@ -172,9 +175,11 @@ impl Leased {
             now: Time::ZERO,
             register: None,
             floor: durable,
+            kept: durable,
             seen: durable.map_or(0, Epoch::counter),
             bid: Bid::None,
-            promised: None,
+            // No claim below what past lives knew is granted.
+            promised: durable,
             free: true,
             backed: None,
             backed_at: Time::ZERO,
@@ -266,10 +271,8 @@ impl Leased {
         }
         self.register = Some(register);
         self.seen = self.seen.max(register.epoch.counter());
-        if self.floor < Some(register.epoch) {
-            self.floor = Some(register.epoch);
-            out.persist(register.epoch);
-        }
+        self.floor = self.floor.max(Some(register.epoch));
+        self.keep(register.epoch, out);
         let ours = match &self.bid {
             Bid::Asking(asking) => Some(asking.epoch),
             Bid::Office(office) => Some(office.epoch),
@@ -280,6 +283,13 @@ impl Leased {
                 out.emit(Event::Deposed { epoch });
             }
             self.bid = Bid::None;
+        }
+    }
+
+    fn keep(&mut self, epoch: Epoch, out: &mut OutboxOf<Self>) {
+        if self.kept < Some(epoch) {
+            self.kept = Some(epoch);
+            out.persist(epoch);
         }
     }
 
@@ -447,12 +457,15 @@ impl Leased {
         self.ring.config().session()
     }
 
-    /// How long leases of somebody else last at most from now, on our clock.
+    /// How long leases of somebody else, and what it has begun, last at most from now, on our clock.
     fn lease_wait(&self) -> Duration {
-        match self.config.waits {
-            true => self.ring.config().waiting(self.session() * 2),
-            false => Duration::ZERO,
-        }
+        let wait = self.session() * 2 + self.config.aftermath.unwrap_or(Duration::ZERO);
+        if self.config.waits { self.ring.config().waiting(wait) } else { Duration::ZERO }
+    }
+
+    /// The same, of one that has stopped.
+    fn stopped_wait(&self) -> Duration {
+        self.config.aftermath.map_or(Duration::ZERO, |_| self.lease_wait())
     }
 }
 

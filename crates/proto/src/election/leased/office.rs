@@ -138,7 +138,7 @@ impl Leased {
             let suspected = self.ring.suspects().map(|(_, since, _)| since).max();
             let from = match (self.config.flavour, suspected) {
                 (Flavour::Fast, Some(since)) if !asking.chosen => since + self.lease_wait(),
-                _ => now,
+                _ => now + self.stopped_wait(),
             };
             self.bid = Bid::Office(Office {
                 epoch: asking.epoch,
@@ -176,7 +176,8 @@ impl Leased {
             self.announce(out, epoch);
         }
         let Bid::Office(office) = &self.bid else { return };
-        if acts && !office.chosen {
+        let stays = self.config.sticky && self.config.flavour == Flavour::Quorum;
+        if acts && !office.chosen && !stays {
             let ours = self.closeness(self.ring.life());
             let closer = self.candidates().filter(|&life| self.closeness(life) < ours);
             let closest = closer.min_by_key(|&life| self.closeness(life));

@@ -33,6 +33,13 @@ impl Leased {
             let needed = crate::membership::ring::geometry::majority(group.len());
             until = until.min(*ends.get(ends.len().checked_sub(needed)?)?);
         }
+        // Besides ourselves, whoever the witnesses are.
+        if let Some(others) = self.config.backers.checked_sub(1).filter(|&others| others > 0) {
+            let support = office.support.iter().filter(|&(&id, _)| id != me.id());
+            let mut ends: Vec<Time> = support.map(|(_, &at)| at + self.session() * 2).collect();
+            ends.sort_unstable();
+            until = until.min(*ends.get(ends.len().checked_sub(others)?)?);
+        }
         Some(until)
     }
 
@@ -53,7 +60,7 @@ impl Leased {
         if life.peer != from || !knows {
             return self.say(out, from.id, Body::Refuse { epoch });
         }
-        match self.promise(now, epoch, life, after) {
+        match self.promise(now, epoch, life, after, out) {
             Some(free) => self.say(out, from.id, Body::Grant { epoch, free, round }),
             None => self.say(out, from.id, Body::Refuse { epoch }),
         }
@@ -67,6 +74,7 @@ impl Leased {
         epoch: Epoch,
         life: Life,
         after: Option<Epoch>,
+        out: &mut OutboxOf<Self>,
     ) -> Option<bool> {
         let me = self.ring.life();
         let votes = self.electorate.as_ref().is_some_and(|e| e.members().contains(&me));
@@ -96,6 +104,8 @@ impl Leased {
             return None;
         }
         let free = self.backed.is_none_or(|backed| after.is_some_and(|after| after >= backed));
+        // A later life must not promise itself to an earlier one.
+        self.keep(epoch, out);
         self.promised = Some(epoch);
         self.free = free;
         self.backed = self.backed.max(Some(epoch));
@@ -149,7 +159,7 @@ impl Leased {
             let life = self.ring.life();
             for witness in electorate.members() {
                 if witness == me {
-                    if let Some(free) = self.promise(now, epoch, life, after) {
+                    if let Some(free) = self.promise(now, epoch, life, after, out) {
                         asking.granted.entry(me.id()).or_insert((now, free));
                     }
                 } else if !asking.granted.contains_key(&witness.id()) {
@@ -164,7 +174,7 @@ impl Leased {
             return;
         }
         let free = asking.granted.values().all(|&(_, free)| free);
-        let wait = if free { Duration::ZERO } else { self.lease_wait() };
+        let wait = if free { self.stopped_wait() } else { self.lease_wait() };
         let support = asking.granted.iter().map(|(&id, &(at, _))| (id, at)).collect();
         self.electorate = Some(Electorate { mark: (Some(epoch), 0), ..electorate });
         self.bid = Bid::Office(Office {
@@ -225,6 +235,10 @@ impl Leased {
         let me = self.ring.life();
         let Some(electorate) = &self.electorate else { return };
         let Bid::Office(office) = &self.bid else { return };
+        // Who is not backed by enough must not end up with a list of too few.
+        if self.backed_until(office).is_none_or(|until| self.now >= until) {
+            return;
+        }
         // And backs us: or we would change to those that do not.
         let has = |life: Life| {
             let backs = office.support.get(&life.id());

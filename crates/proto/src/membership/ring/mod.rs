@@ -282,6 +282,25 @@ impl Ring {
         self
     }
 
+    /// The same, founded by these lives, ours among them, whatever the ones before them came to: for hosts by which all
+    /// of them have agreed that they are in no ring.
+    pub fn with_founders(mut self, founders: &[Fact]) -> Self {
+        self.view = View::new(self.config.space);
+        for &fact in founders {
+            self.view.learn(fact);
+        }
+        if let Some(ours) = self.view.fact(self.me.id).filter(|fact| fact.life.peer == self.me) {
+            (self.founder, self.inc, self.witness) = (true, ours.life.inc, ours.witness);
+        }
+        self
+    }
+
+    /// The same, in this incarnation: larger than any in which this life has been in a ring.
+    pub const fn with_incarnation(mut self, inc: Incarnation) -> Self {
+        self.inc = inc;
+        self
+    }
+
     /// Who we are, in which life.
     pub const fn life(&self) -> Life {
         Life { peer: self.me, inc: self.inc }
