@@ -294,8 +294,13 @@ impl Store {
         if elections == self.kept.elections {
             return Ok(());
         }
-        self.kept.elections = elections;
-        self.write()
+        let before = core::mem::replace(&mut self.kept.elections, elections);
+        let written = self.write();
+        if written.is_err() {
+            // What is not on disk is not kept: the next one to ask must not be told so.
+            self.kept.elections = before;
+        }
+        written
     }
 
     fn write(&self) -> io::Result<()> {

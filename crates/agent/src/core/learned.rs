@@ -51,6 +51,8 @@ pub(super) struct Learned {
     /// The disk did not take a vote: one more and there might be two in one term.
     mute: bool,
     since: Time,
+    /// Who spoke last of other voters, and when.
+    dissenter: Option<(NodeId, Time)>,
     sent: Sent,
     /// Who has said so of the present leader, under the present token.
     agreed: (Option<Epoch>, BTreeSet<NodeId>),
@@ -94,6 +96,7 @@ impl Learned {
             observes: false,
             mute: false,
             since: now,
+            dissenter: None,
             sent: Sent::default(),
             agreed: (None, BTreeSet::new()),
         };
@@ -252,7 +255,10 @@ impl Beside for Learned {
         let Some(Said { digest, message }) = road.read(message) else { return };
         match &self.running {
             None => road.refuse("not-running"),
-            Some((_, ours)) if *ours != digest => road.refuse("other-voters"),
+            Some((_, ours)) if *ours != digest => {
+                self.dissenter = Some((from.id, road.now));
+                road.refuse("other-voters");
+            }
             Some(_) => {
                 self.input(Input::Message { from, via: from.id, message: &message }, road);
                 self.note_agreement(from, &message);
@@ -332,6 +338,8 @@ impl Beside for Learned {
             }
             if self.bound.len() > known {
                 let kept = road.store.keep_voters(road.group, &self.bound);
+                // Who votes must not be forgotten either.
+                self.mute |= kept.is_err();
                 road.kept(kept);
                 self.build();
                 self.begin(road);
@@ -350,17 +358,20 @@ impl Beside for Learned {
         agreed.iter().map(|&id| (id, (leader, *epoch))).collect()
     }
 
-    fn words(&self, _now: Time) -> Option<String> {
+    fn words(&self, now: Time) -> Option<String> {
         if self.mute {
-            return Some(
-                "the disk did not take a vote; this node takes no part until it is restarted"
-                    .to_owned(),
-            );
+            let words =
+                "the disk did not take a vote; this node takes no part until it is restarted";
+            return Some(words.to_owned());
         }
-        let mut missing = self.missing().peekable();
-        missing.peek()?;
-        let names: Vec<&str> = missing.map(String::as_str).collect();
-        Some(format!("waits to meet every voter once; not met yet: {}", names.join(", ")))
+        let missing: Vec<&str> = self.missing().map(String::as_str).collect();
+        if !missing.is_empty() {
+            let names = missing.join(", ");
+            return Some(format!("waits to meet every voter once; not met yet: {names}"));
+        }
+        let (id, at) = self.dissenter?;
+        let life = self.listed.get(&id).filter(|_| now.since(at) < RECENT)?;
+        Some(format!("{} means other voters than this node, by name or identity", life.name))
     }
 
     fn report(&mut self, of: NodeId, percent: u8, road: &mut Road<'_>) -> Result<(), Refused> {
@@ -434,3 +445,5 @@ fn digest(members: &[NodeId]) -> u32 {
 
 /// How often what was learnt is written, at most, while nothing else is. Losing it costs what it took to learn.
 const BELIEFS: Duration = Duration::from_secs(600);
+/// How long it matters that somebody spoke of other voters.
+const RECENT: Duration = Duration::from_secs(60);

@@ -119,6 +119,8 @@ fn those_who_name_other_voters_are_not_heard() {
     let refused = |node: usize| world.core(node).refused.get("other-voters").copied();
     assert!(refused(0) > Some(0) || refused(1) > Some(0) || refused(2) > Some(0));
     assert_eq!(world.leaders()[2], None, "node-1 does not answer to such a list");
+    let why = election(&world, 2).why;
+    assert!(why.contains("means other voters"), "{why}");
 }
 
 #[test]
