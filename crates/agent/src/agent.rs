@@ -10,7 +10,7 @@ use bellwether_proto::{
     Seed,
     churn::estimate,
     election::{
-        announce,
+        announce, bandit,
         churn_tolerant::{self, Criterion, Form, Multicast},
         leased,
     },
@@ -26,8 +26,11 @@ use tokio::{net::TcpListener, task::JoinHandle};
 use crate::{
     api::{self, Api, Token},
     clock,
-    config::{self, Config, Election, Feedback, HIGHEST, Mode, OnIsolation, Seed as Door},
-    core::{self, Core, Protocol, Seat, Settings},
+    config::{
+        self, Config, Election, Feedback, HIGHEST, Learned, Mode, OnIsolation, Policy,
+        Seed as Door, Timing,
+    },
+    core::{self, Core, Electorate, Protocol, Seat, Settings},
     handle::{Handle, Refused, Request, Stopped},
     hooks::{HookView, Hooks},
     key::{KeyError, KeyRing},
@@ -371,14 +374,20 @@ fn settings(config: &Config, address: SocketAddr) -> Result<Settings, StartError
         let protocol = protocol(config, election).map_err(|error| {
             StartError::Setting(format!("election {:?}: {error}", election.name))
         })?;
-        let standing =
-            Standing { observer: election.role != Role::Candidate, attribute: election.priority };
+        // Whoever has no vote cannot be elected either.
+        let listens = match &election.mode {
+            Mode::Learned(learned) => !learned.voters.contains(&config.name),
+            _ => false,
+        };
+        let observer = election.role != Role::Candidate || listens;
+        let standing = Standing { observer, attribute: election.priority };
         let on_isolation = match &election.mode {
             Mode::Eventual(eventual) => eventual.on_isolation,
-            Mode::Announced(_) | Mode::Leased(_) => OnIsolation::default(),
+            Mode::Announced(_) | Mode::Leased(_) | Mode::Learned(_) => OnIsolation::default(),
         };
+        let learns = matches!(&election.mode, Mode::Eventual(eventual) if eventual.learned);
         let name = election.name.clone();
-        elections.push(Seat { name, protocol, standing, on_isolation, dirty: false });
+        elections.push(Seat { name, protocol, standing, on_isolation, dirty: false, learns });
     }
     let (name, position, tags) = (config.name.clone(), config.position, config.tags.clone());
     let about = About { name, position, tags };
@@ -386,7 +395,7 @@ fn settings(config: &Config, address: SocketAddr) -> Result<Settings, StartError
         if config.advertise.is_empty() { vec![address] } else { config.advertise.clone() };
     let c = config.elections.iter().filter_map(|election| match &election.mode {
         Mode::Eventual(eventual) => Some(u32::from(eventual.c)),
-        Mode::Announced(_) | Mode::Leased(_) => None,
+        Mode::Announced(_) | Mode::Leased(_) | Mode::Learned(_) => None,
     });
     let survey = estimate::Config::of(10).map_err(|error| refused(&error))?;
     let settings = Settings {
@@ -398,6 +407,7 @@ fn settings(config: &Config, address: SocketAddr) -> Result<Settings, StartError
         survey: estimate::Config { start: c.max().unwrap_or(0), ..survey },
         timeout: timing.election,
         retry: timing.grace * 2,
+        sample: timing.period * 5,
     };
     settings.introduction().map_err(|error| {
         StartError::Setting(format!("name, tags and elections together: {error}"))
@@ -456,8 +466,49 @@ fn protocol(config: &Config, election: &Election) -> Result<Protocol, String> {
                 .map(Protocol::Announced)
                 .map_err(|error| error.to_string())
         }
+        Mode::Learned(learned) => bandit_of(timing, learned)
+            .map(|config| Protocol::Learned(Electorate { voters: learned.voters.clone(), config }))
+            .map_err(|error| error.to_string()),
     }
 }
+
+/// The membership probes everybody already, so no pings of its own; four heartbeats a lease, so that losing one or two
+/// deposes nobody.
+fn bandit_of(timing: &Timing, learned: &Learned) -> Result<bandit::Config, bandit::ConfigError> {
+    let memory = f64::from(learned.memory);
+    // The mean age of what counts is as long as the buffer of those that have one.
+    let discount = 1.0 - 1.0 / memory.max(1.0);
+    let policy = match learned.policy {
+        Policy::EpsilonGreedy => bandit::Policy::EPSILON_GREEDY,
+        Policy::Ucb => bandit::Policy::Ucb { weight: OPTIMISM },
+        Policy::Discounted => bandit::Policy::DiscountedUcb { weight: OPTIMISM, discount },
+        Policy::Sliding => {
+            let window =
+                u32::from(learned.memory) * u32::try_from(learned.voters.len()).unwrap_or(1);
+            bandit::Policy::SlidingUcb { weight: OPTIMISM, window }
+        }
+        Policy::Thompson => bandit::Policy::Thompson { discount },
+    };
+    let buffer = matches!(learned.policy, Policy::EpsilonGreedy | Policy::Ucb);
+    let config = bandit::Config::new(bandit::Profile::Hardened, policy);
+    let waits = bandit::Waits {
+        collect: timing.election * 3,
+        confirm: timing.election * 4,
+        ..config.waits()
+    };
+    config
+        .with_policy(policy)?
+        .with_buffer(buffer.then_some(learned.memory))?
+        .with_pings(None)?
+        .with_waits(waits)?
+        .with_heartbeat(learned.lease(timing).div(4))?
+        .with_patience(4)?
+        .with_sample(learned.sample(timing))?
+        .with_tenure(learned.tenure, Some(f64::from(learned.margin) / 100.0))
+}
+
+/// `c` of UCB: a fraction of the difference between good and bad, where the program's 2 drowns it. Arbitrary.
+const OPTIMISM: f64 = 0.1;
 
 /// Everybody leases from everybody: lists of members are short.
 fn leased(

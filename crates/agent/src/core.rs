@@ -25,9 +25,12 @@ use bellwether_proto::{
     wire::{Reader, Wire as _},
 };
 
+pub(crate) use self::learned::Electorate;
 use self::{
     announced::Announced,
     beside::{Aside, Channel},
+    learned::Learned,
+    worth::Worth,
 };
 use crate::{
     clock,
@@ -43,9 +46,11 @@ use crate::{
 
 mod announced;
 mod beside;
+mod learned;
 pub(crate) mod leased;
 mod near;
 mod report;
+mod worth;
 
 /// What a node is made of.
 #[derive(Clone, Debug)]
@@ -60,6 +65,8 @@ pub(crate) struct Settings {
     pub(crate) timeout: Duration,
     /// Between two tries of a seed that nobody listed answers at.
     pub(crate) retry: Duration,
+    /// Between two samples of what this node is worth.
+    pub(crate) sample: Duration,
 }
 
 impl Settings {
@@ -81,6 +88,8 @@ pub(crate) struct Seat {
     pub(crate) on_isolation: OnIsolation,
     /// Whether hooks forbid it to lead.
     pub(crate) dirty: bool,
+    /// Whether what it is worth is learnt.
+    pub(crate) learns: bool,
 }
 
 /// How it is decided.
@@ -88,6 +97,7 @@ pub(crate) struct Seat {
 pub(crate) enum Protocol {
     Eventual(churn_tolerant::Config),
     Announced(announce::Config),
+    Learned(Electorate),
     Leased(leased::Config),
 }
 
@@ -96,6 +106,7 @@ impl Protocol {
         match self {
             Self::Eventual(_) => Mode::Eventual,
             Self::Announced(_) => Mode::Announced,
+            Self::Learned(_) => Mode::Learned,
             Self::Leased(_) => Mode::Leased,
         }
     }
@@ -129,6 +140,8 @@ pub(crate) struct Core {
     stack: Stack,
     out: OutboxOf<Stack>,
     beside: Vec<Aside>,
+    /// What this node is worth, where that is learnt.
+    worth: Option<Worth>,
     store: Store,
     started: Time,
     running: bool,
@@ -176,6 +189,23 @@ struct Tally {
     /// Since when nobody is known to lead.
     leaderless_since: Option<Time>,
     beliefs: BTreeMap<NodeId, (NodeId, Epoch)>,
+    /// Where it stands on the membership.
+    sent: Sent,
+}
+
+/// How much an election has said.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+struct Sent {
+    all: u64,
+    /// What elects, rather than keeps a leader in office and says who it is.
+    electing: u64,
+}
+
+impl Sent {
+    fn count(&mut self, receivers: usize, elects: bool) {
+        self.all += receivers as u64;
+        self.electing += if elects { receivers as u64 } else { 0 };
+    }
 }
 
 /// An address to try.
@@ -187,6 +217,8 @@ struct Place {
     found: Option<NodeId>,
 }
 
+/// What it costs to have been accused and to have contradicted. Arbitrary.
+const ACCUSED: f64 = 0.5;
 /// Verdicts kept of a member.
 const VERDICTS: usize = 16;
 
@@ -194,7 +226,7 @@ impl Core {
     /// A node that has not started yet. All its randomness comes from `seed`.
     pub(crate) fn new(
         settings: Settings,
-        store: Store,
+        mut store: Store,
         seeds: Vec<SocketAddr>,
         now: Time,
         seed: Seed,
@@ -209,6 +241,12 @@ impl Core {
                     let seed = seed.named("announced").indexed(u64::from(group.number()));
                     let machine = Announce::new(me, *config, seed, store.announced(group));
                     beside.push(Aside { group, machine: Box::new(Announced::new(machine)) });
+                }
+                Protocol::Learned(electorate) => {
+                    let seed = seed.named("learned").indexed(u64::from(group.number()));
+                    let (name, electorate) = (&settings.about.name, electorate.clone());
+                    let machine = Learned::new(me, name, group, electorate, &store, now, seed);
+                    beside.push(Aside { group, machine: Box::new(machine) });
                 }
                 Protocol::Leased(config) => {
                     let seed = seed.named("leased").indexed(u64::from(group.number()));
@@ -228,9 +266,12 @@ impl Core {
             leaderless: Duration::ZERO,
             leaderless_since: Some(now),
             beliefs: BTreeMap::new(),
+            sent: Sent::default(),
         };
         let seeds = seeds.into_iter().map(|address| Place { address, next: now, found: None });
-        Self {
+        let learns = settings.elections.iter().any(|seat| seat.learns);
+        let worth = learns.then(|| Worth::begin(settings.sample, now, &mut store));
+        let mut core = Self {
             me,
             tallies: settings.elections.iter().map(tally).collect(),
             stack,
@@ -250,8 +291,11 @@ impl Core {
             refused: BTreeMap::new(),
             accusations: 0,
             refuted: 0,
+            worth,
             settings,
-        }
+        };
+        core.take_worth();
+        core
     }
 
     #[cfg(test)]
@@ -286,7 +330,8 @@ impl Core {
         });
         let beside = self.beside.iter().filter_map(|one| one.machine.deadline());
         let stack = self.stack.deadline().map(|(at, _)| at);
-        stack.into_iter().chain(beside).chain(seed).chain(isolated).min()
+        let worth = self.worth.as_ref().filter(|_| self.running).map(Worth::next);
+        stack.into_iter().chain(beside).chain(seed).chain(isolated).chain(worth).min()
     }
 
     pub(crate) fn on_deadline(&mut self, now: Time, inbox: &Inbox) {
@@ -294,6 +339,7 @@ impl Core {
             self.input(now, Input::Timeout, inbox);
         }
         self.asides_due(now);
+        self.weigh(now, inbox);
         self.look(now, inbox);
         self.knock(now);
     }
@@ -320,6 +366,7 @@ impl Core {
         let detail = Some(format!("for {:.2} s", lasted.as_secs_f64()));
         self.event(inbox, EventKind::Stalled, None, detail);
         self.each_aside(now, |machine, road| machine.stalled(road));
+        self.doubt_ourselves(1.0);
         for at in 0..self.tallies.len() {
             if self.is_eventual(at) {
                 self.command(now, at, churn_tolerant::Command::Void, inbox);
@@ -351,7 +398,10 @@ impl Core {
         let before = self.stack.membership().incarnation();
         self.input(now, Input::Message { from, via: from.id, message: &message }, inbox);
         // What others say raises it only where we contradict them.
-        self.refuted += u64::from(self.stack.membership().incarnation() > before);
+        if self.stack.membership().incarnation() > before {
+            self.refuted += 1;
+            self.doubt_ourselves(ACCUSED);
+        }
         // After the input, which may be how it is met.
         if let Some(record) = self.records.get_mut(&from.id) {
             record.heard = Some(now);
@@ -407,6 +457,11 @@ impl Core {
 /// Sending.
 impl Core {
     fn send(&mut self, to: NodeId, message: &Message) {
+        if let Message::Election(group, said) = message
+            && let Some(tally) = self.tallies.iter_mut().find(|tally| tally.group == *group)
+        {
+            tally.sent.count(1, !matches!(said, churn_tolerant::Message::Leader(_)));
+        }
         let mut body = Vec::with_capacity(message.encoded_len());
         message.encode(&mut body);
         self.outgoing.push(Outgoing::Message(to, body));
@@ -655,6 +710,9 @@ impl Core {
     /// Says goodbye. Nothing is due any more once everybody was told.
     pub(crate) fn leave(&mut self, now: Time, inbox: &Inbox) {
         self.seeds.clear();
+        if let Some(worth) = self.worth.take() {
+            worth.keep(true, &mut self.store);
+        }
         self.each_aside(now, |machine, road| machine.leave(road));
         self.input(now, Input::Leave, inbox);
     }
@@ -716,6 +774,31 @@ impl Core {
                 }
                 self.command(now, at, churn_tolerant::Command::Transfer(id), inbox);
             }
+            Request::Report { election, of, cost } => {
+                let at = self.election(&election)?;
+                let of = match of {
+                    Some(name) if name == self.settings.about.name => self.me.id,
+                    Some(name) => self.find(&name)?,
+                    None => self.tallies[at].answer.leader.ok_or_else(|| {
+                        Refused::Impossible("nobody leads; say of whom it is".to_owned())
+                    })?,
+                };
+                if self.settings.elections[at].learns && of == self.me.id {
+                    self.doubt_ourselves(f64::from(cost.min(100)) / 100.0);
+                    return Ok(());
+                }
+                let Some(aside) = self.aside(self.tallies[at].group) else {
+                    let reason = match self.settings.elections[at].learns {
+                        true => format!(
+                            "in {election} every node keeps its own record; ask that node's agent"
+                        ),
+                        false => format!("{election} learns nothing of its members"),
+                    };
+                    return Err(Refused::Impossible(reason));
+                };
+                self.with_aside(now, aside, |machine, road| machine.report(of, cost, road))?;
+                self.look(now, inbox);
+            }
             Request::Tags(changes) => self.set_tags(now, changes, inbox)?,
         }
         Ok(())
@@ -742,12 +825,16 @@ impl Core {
         Ok(())
     }
 
-    fn led(&self, election: &str) -> Result<usize, Refused> {
+    fn election(&self, election: &str) -> Result<usize, Refused> {
         let names = || self.settings.elections.iter().map(|seat| seat.name.as_str());
-        let Some(at) = names().position(|name| name == election) else {
+        names().position(|name| name == election).ok_or_else(|| {
             let all = names().collect::<Vec<_>>().join(", ");
-            return Err(Refused::NoSuchElection(election.to_owned(), all));
-        };
+            Refused::NoSuchElection(election.to_owned(), all)
+        })
+    }
+
+    fn led(&self, election: &str) -> Result<usize, Refused> {
+        let at = self.election(election)?;
         match self.tallies[at].answer.leader {
             Some(leader) if leader == self.me.id => Ok(at),
             Some(leader) => Err(Refused::NotLeader(election.to_owned(), self.named(leader).name)),

@@ -31,6 +31,15 @@ pub enum Request {
         /// The member.
         to: String,
     },
+    /// Hold it against a member of a learned election, or in its favour, how it does.
+    Report {
+        /// The election.
+        election: String,
+        /// The member, by name or identity; the leader if none is named.
+        of: Option<String>,
+        /// How badly it does, in hundredths: 0 is as it should be.
+        cost: u8,
+    },
     /// Change what others read about this node: a value, or none to delete it.
     Tags(BTreeMap<String, Option<String>>),
 }

@@ -25,7 +25,7 @@ use tokio::{
 
 use crate::{
     config::{Hook, event_name, is_about_leading, quote},
-    handle::Handle,
+    handle::{Handle, Request},
     status::{Event, EventKind, LeaderStatus},
 };
 
@@ -223,6 +223,12 @@ impl Hooks {
             status.seq = call.seq;
         });
         let result = execute(&hook, &call).await;
+        if let (Err(_), Some(Wanted::Leading), Some(election)) = (&result, call.state, &call.group)
+        {
+            // A leader that does not do what it should: where that is learnt, it counts; elsewhere nobody asked.
+            let (election, of) = (election.clone(), Some(self.node.clone()));
+            let _ = self.handle.request(Request::Report { election, of, cost: 100 }).await;
+        }
         // Only what says whether this node leads can be wanted again.
         let group = call.group.clone().filter(|_| hook.reconcile && call.state.is_some());
         self.status.send_modify(|all| {

@@ -36,7 +36,7 @@ pub use self::{
     seal::{CHUNK_EXTRA, Content, OpenStream, Opened, Sealer},
     status::{
         Agreement, Counters, ElectionStatus, Event, EventKind, Identity, KeyStatus, LeaderStatus,
-        MemberState, MemberStatus, Position, Reach, Role, Status, Verdict,
+        MemberState, MemberStatus, Position, Reach, Role, ScoreStatus, Status, Verdict,
     },
     store::StoreError,
     transport::{BindError, INBOUND, INBOUND_EACH, Received, Transport},

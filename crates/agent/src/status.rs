@@ -199,6 +199,32 @@ pub struct ElectionStatus {
     pub changes: u64,
     /// For how long none was known, since the start.
     pub leaderless_ms: u64,
+    /// Messages this node has sent in it.
+    pub sent: u64,
+    /// Of these, what elected: all but what keeps a leader in office and says who it is.
+    pub sent_electing: u64,
+    /// Learned elections: what this node has learnt of the voters, the most reliable first.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub scores: Vec<ScoreStatus>,
+}
+
+/// What was learnt of a voter.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct ScoreStatus {
+    /// 1 is the most reliable.
+    pub rank: u32,
+    /// Sixteen hexadecimal digits.
+    pub id: String,
+    /// As it is configured there.
+    pub name: String,
+    /// How often it is there and does well, from 0 to 1.
+    pub score: f64,
+    /// On how many samples that stands, as far as they still count.
+    pub samples: u64,
+    /// Whether it stands behind all others, whatever its score: given up, or it failed its electors.
+    pub away: bool,
+    /// Why, in words.
+    pub why: String,
 }
 
 impl ElectionStatus {

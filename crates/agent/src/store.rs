@@ -12,7 +12,11 @@ use std::{
 
 use bellwether_proto::{
     Boot, Epoch, NodeId, Peer,
-    election::{announce, churn_tolerant},
+    election::{
+        announce,
+        bandit::{self, Belief},
+        churn_tolerant,
+    },
     stack::{Durable, Group},
 };
 use serde::{Deserialize, Serialize};
@@ -32,6 +36,26 @@ struct Kept {
     boot: u64,
     #[serde(default)]
     elections: BTreeMap<String, Tokens>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    worth: Option<WorthKept>,
+}
+
+/// What this node is good for by its own record, in millionths of samples.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(deny_unknown_fields)]
+struct WorthKept {
+    cost: u64,
+    count: u64,
+    ended_well: bool,
+}
+
+/// The same, in samples.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Worth {
+    pub(crate) cost: f64,
+    pub(crate) count: f64,
+    /// Whether the life that wrote it said goodbye.
+    pub(crate) ended_well: bool,
 }
 
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
@@ -47,6 +71,31 @@ struct Tokens {
     /// Of a leased election: none larger was promised to or known.
     #[serde(skip_serializing_if = "Option::is_none")]
     leased: Option<String>,
+    /// Of a learned election.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ballot: Option<Ballot>,
+}
+
+impl Tokens {
+    /// Other modes have tokens of their own.
+    fn is_eventual(&self) -> bool {
+        self.counter.is_none() && self.leased.is_none() && self.ballot.is_none()
+    }
+}
+
+/// What a voter must not forget, and what it has learnt.
+#[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(deny_unknown_fields)]
+struct Ballot {
+    /// Who the voters are, by name.
+    voters: BTreeMap<String, String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    term: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    vote: Option<String>,
+    /// Of each: how often it did not do what it should, in millionths, and on how many samples that stands.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    beliefs: BTreeMap<String, (u32, u64)>,
 }
 
 /// Why there is no node.
@@ -102,7 +151,7 @@ impl Store {
     #[cfg(test)]
     pub(crate) fn fixed(me: Peer) -> Self {
         let id = format!("{:016x}", me.id.get());
-        let kept = Kept { id, boot: me.boot.get(), elections: BTreeMap::new() };
+        let kept = Kept { id, boot: me.boot.get(), elections: BTreeMap::new(), worth: None };
         Self { path: None, kept }
     }
 
@@ -113,9 +162,7 @@ impl Store {
     /// What the last life knew.
     pub(crate) fn durable(&self) -> Option<Durable> {
         let epoch = |text: &Option<String>| text.as_ref().and_then(|text| text.parse().ok());
-        let eventual = self.kept.elections.iter();
-        let eventual =
-            eventual.filter(|(_, tokens)| tokens.counter.is_none() && tokens.leased.is_none());
+        let eventual = self.kept.elections.iter().filter(|(_, tokens)| tokens.is_eventual());
         let elections = eventual.filter_map(|(group, tokens)| {
             let (known, vouched) = (epoch(&tokens.known), epoch(&tokens.vouched));
             Some((group.parse().ok()?, churn_tolerant::Durable { known, vouched }))
@@ -169,12 +216,91 @@ impl Store {
         self.replace(elections)
     }
 
+    /// What the last life made of itself, if it kept a record.
+    pub(crate) fn worth(&self) -> Option<Worth> {
+        let WorthKept { cost, count, ended_well } = self.kept.worth?;
+        let samples = |millionths: u64| millionths as f64 / MILLION;
+        Some(Worth { cost: samples(cost), count: samples(count), ended_well })
+    }
+
+    pub(crate) fn keep_worth(&mut self, worth: Worth) -> io::Result<()> {
+        let Worth { cost, count, ended_well } = worth;
+        let millionths = |samples: f64| (samples.max(0.0) * MILLION).round() as u64;
+        let kept = WorthKept { cost: millionths(cost), count: millionths(count), ended_well };
+        if self.kept.worth.replace(kept) == Some(kept) {
+            return Ok(());
+        }
+        self.write()
+    }
+
+    fn ballot(&self, group: Group) -> Option<&Ballot> {
+        self.kept.elections.get(&group.to_string())?.ballot.as_ref()
+    }
+
+    fn keep_ballot(&mut self, group: Group, ballot: Ballot) -> io::Result<()> {
+        let tokens = Tokens { ballot: Some(ballot), ..Tokens::default() };
+        let mut elections = self.kept.elections.clone();
+        elections.insert(group.to_string(), tokens);
+        self.replace(elections)
+    }
+
+    /// Who the voters of a learned election are, as far as they were met.
+    pub(crate) fn voters(&self, group: Group) -> BTreeMap<String, NodeId> {
+        let voters = self.ballot(group).map(|ballot| &ballot.voters).into_iter().flatten();
+        voters.filter_map(|(name, id)| Some((name.clone(), identity(id)?))).collect()
+    }
+
+    pub(crate) fn keep_voters(
+        &mut self,
+        group: Group,
+        voters: &BTreeMap<String, NodeId>,
+    ) -> io::Result<()> {
+        let voters = voters.iter().map(|(name, &id)| (name.clone(), hex(id))).collect();
+        let ballot = Ballot { voters, ..self.ballot(group).cloned().unwrap_or_default() };
+        self.keep_ballot(group, ballot)
+    }
+
+    /// Term, vote and beliefs of the last life; none if it never voted nor heard of a term.
+    pub(crate) fn learned(&self, group: Group) -> Option<bandit::Durable> {
+        let ballot = self.ballot(group)?;
+        let belief = |(id, &(mean, weight)): (&String, &(u32, u64))| {
+            Some(Belief { id: identity(id)?, mean: f64::from(mean) / MILLION, weight })
+        };
+        Some(bandit::Durable {
+            term: ballot.term?,
+            voted_for: ballot.vote.as_deref().and_then(identity),
+            beliefs: ballot.beliefs.iter().filter_map(belief).collect(),
+        })
+    }
+
+    pub(crate) fn keep_learned(
+        &mut self,
+        group: Group,
+        bandit::Durable { term, voted_for, beliefs }: &bandit::Durable,
+    ) -> io::Result<()> {
+        let belief = |Belief { id, mean, weight }: &Belief| {
+            (hex(*id), ((mean.clamp(0.0, 1.0) * MILLION).round() as u32, *weight))
+        };
+        let ballot = Ballot {
+            voters: self.ballot(group).map(|ballot| ballot.voters.clone()).unwrap_or_default(),
+            term: Some(*term),
+            vote: voted_for.map(hex),
+            beliefs: beliefs.iter().map(belief).collect(),
+        };
+        self.keep_ballot(group, ballot)
+    }
+
     fn replace(&mut self, elections: BTreeMap<String, Tokens>) -> io::Result<()> {
         if elections == self.kept.elections {
             return Ok(());
         }
-        self.kept.elections = elections;
-        self.write()
+        let before = core::mem::replace(&mut self.kept.elections, elections);
+        let written = self.write();
+        if written.is_err() {
+            // What is not on disk is not kept: the next one to ask must not be told so.
+            self.kept.elections = before;
+        }
+        written
     }
 
     fn write(&self) -> io::Result<()> {
@@ -192,6 +318,16 @@ impl Store {
     }
 }
 
+fn hex(id: NodeId) -> String {
+    format!("{:016x}", id.get())
+}
+
+fn identity(text: &str) -> Option<NodeId> {
+    u64::from_str_radix(text, 16).ok().map(NodeId::new)
+}
+
+const MILLION: f64 = 1e6;
+
 impl Kept {
     /// A node nobody has seen before.
     fn new() -> Self {
@@ -205,7 +341,7 @@ impl Kept {
                 }
             }
         };
-        Self { id: format!("{id:016x}"), boot: 0, elections: BTreeMap::new() }
+        Self { id: format!("{id:016x}"), boot: 0, elections: BTreeMap::new(), worth: None }
     }
 
     fn id(&self) -> Option<NodeId> {
@@ -224,6 +360,14 @@ impl Kept {
             group.parse::<Group>().map_err(|_| format!("{group:?} names no election"))?;
             for epoch in [&tokens.known, &tokens.vouched, &tokens.leased].into_iter().flatten() {
                 epoch.parse::<Epoch>().map_err(|error| format!("election {group}: {error}"))?;
+            }
+            let ballot = tokens.ballot.iter();
+            let named = |ballot: &Ballot| -> Vec<String> {
+                let believed = ballot.beliefs.keys().chain(ballot.voters.values());
+                believed.chain(&ballot.vote).cloned().collect()
+            };
+            if let Some(wrong) = ballot.flat_map(named).find(|id| identity(id).is_none()) {
+                return Err(format!("election {group}: {wrong:?} is nobody's identity"));
             }
         }
         Ok(kept)

@@ -104,6 +104,7 @@ async fn every_documented_route_answers_as_documented() {
                 if path.ends_with("/events") { format!("{path}?index=0&wait=5s") } else { path };
             let body = match operation["operationId"].as_str() {
                 Some("transfer") => r#"{"to":"attic"}"#,
+                Some("report") => r#"{"cost":70,"member":"attic"}"#,
                 Some("join") => r#"{"addresses":["192.0.2.1:7738"]}"#,
                 Some("forceLeave") => r#"{"member":"cellar"}"#,
                 Some("tags") => r#"{"tags":{"floor":"3","old":null}}"#,
@@ -145,7 +146,7 @@ async fn every_documented_route_answers_as_documented() {
     }
     assert!(asked >= 30, "{asked}");
     let requests = fake.asked.lock().unwrap().clone();
-    assert_eq!(requests.len(), 6, "{requests:?}");
+    assert_eq!(requests.len(), 7, "{requests:?}");
     assert!(requests.contains(&Request::Resign("web".to_owned())));
 }
 
@@ -211,6 +212,9 @@ async fn metrics_are_text_that_prometheus_reads() {
         "bellwether_dropped_total{reason=\"replay\"} 3",
         "bellwether_leader_changes_total{group=\"backup\"} 2",
         "bellwether_members{state=\"alive\"} 2",
+        "bellwether_election_messages_total{group=\"web\",purpose=\"elect\"} 12",
+        "bellwether_election_messages_total{group=\"web\",purpose=\"keep\"} 28",
+        "bellwether_score{group=\"web\",voter=\"kitchen\"} 0.975",
         "leader_election_master_status{name=\"web\"} 1",
         "leader_election_master_status{name=\"backup\"} 0",
     ] {

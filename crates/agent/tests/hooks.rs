@@ -9,7 +9,7 @@ use std::{
     time::Duration,
 };
 
-use bellwether_agent::{EventKind, config::Hook, hooks::Hooks};
+use bellwether_agent::{EventKind, Request, config::Hook, hooks::Hooks};
 use serde_json::Value;
 use support::Fake;
 use tempfile::TempDir;
@@ -166,4 +166,21 @@ async fn a_newer_wish_replaces_one_that_is_still_to_be_repeated() {
     sleep(Duration::from_millis(1_500)).await;
     let log = lines(&folder, "log");
     assert_eq!(log.last().map(String::as_str), Some("became-leader"), "{log:?}");
+}
+
+#[tokio::test]
+async fn a_hook_that_fails_in_leading_is_held_against_the_node_and_no_other_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let fake = Fake::start();
+    let fails = hook(&folder, "fails", "echo $BELLWETHER_SEQ >> log; exit 3");
+    let (hooks, view) = Hooks::new(vec![fails], "kitchen", fake.handle.clone());
+    tokio::spawn(hooks.run());
+    for kind in [EventKind::StoppedLeading, EventKind::LeaderLost, EventKind::BecameLeader] {
+        fake.happens(kind);
+    }
+    until("three failures", || view.all()[0].failures == 3).await;
+    let (election, of) = ("web".to_owned(), Some("kitchen".to_owned()));
+    let report = Request::Report { election, of, cost: 100 };
+    until("a report", || !fake.asked.lock().unwrap().is_empty()).await;
+    assert_eq!(*fake.asked.lock().unwrap(), [report]);
 }

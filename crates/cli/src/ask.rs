@@ -274,6 +274,10 @@ pub(crate) fn explain(args: &About) -> Result<Exit, Failure> {
     let agreement = &election["agreement"];
     let yes = |value: &Value| if *value == true { "yes" } else { "no" };
     let why: String = election["why"].as_str().unwrap_or_default().chars().collect();
+    let worth = match items(&election["scores"]) {
+        [] => format!("{}, priority {}", text(&election["role"]), election["priority"]),
+        _ => text(&election["role"]),
+    };
     for (what, value) in [
         ("group", text(&election["election"])),
         ("mode", text(&election["mode"])),
@@ -281,7 +285,7 @@ pub(crate) fn explain(args: &About) -> Result<Exit, Failure> {
         ("epoch", text(&election["epoch"])),
         ("since", age(&election["since_ms"])),
         ("settled", yes(&election["settled"]).to_owned()),
-        ("this node", format!("{}, priority {}", text(&election["role"]), election["priority"])),
+        ("this node", worth),
         ("leads", yes(&election["is_leader"]).to_owned()),
         ("agreement", format!("{} of {} heard", agreement["agree"], agreement["heard"])),
         ("changes", text(&election["changes"])),
@@ -292,6 +296,22 @@ pub(crate) fn explain(args: &About) -> Result<Exit, Failure> {
     }
     for dissent in items(&agreement["dissent"]) {
         writeln!(out, "{:<11} {} says {}", "", text(&dissent[0]), text(&dissent[1]))?;
+    }
+    let scores = items(&election["scores"]);
+    if !scores.is_empty() {
+        let mut table = plain_table(["rank", "voter", "score", "samples", "why"]);
+        for score in scores {
+            let leads = if score["id"] == election["id"] { " (leads)" } else { "" };
+            let why = score["why"].as_str().unwrap_or_default();
+            table.add_row([
+                text(&score["rank"]),
+                format!("{}{leads}", text(&score["name"])),
+                format!("{:.3}", score["score"].as_f64().unwrap_or_default()),
+                text(&score["samples"]),
+                why.replace(char::is_control, "?"),
+            ]);
+        }
+        writeln!(out, "\n{table}")?;
     }
     Ok(known(&election))
 }

@@ -83,6 +83,29 @@ pub(crate) fn force_leave(args: &ForceLeave) -> Result<Exit, Failure> {
     Ok(Exit::Yes)
 }
 
+/// `report`.
+#[derive(clap::Args)]
+pub(crate) struct Report {
+    /// The election
+    #[arg(value_name = "GROUP")]
+    group: String,
+    /// How badly it does, in hundredths: 0 is as it should be
+    #[arg(long, value_name = "PERCENT", value_parser = clap::value_parser!(u8).range(0..=100))]
+    cost: u8,
+    /// Of whom, by name or identity [default: the leader]
+    #[arg(long, value_name = "NODE")]
+    of: Option<String>,
+    #[command(flatten)]
+    asked: Asked,
+}
+
+pub(crate) fn report(args: &Report) -> Result<Exit, Failure> {
+    let path = format!("/v1/elections/{}/report", segment(&args.group));
+    let body = json!({ "cost": args.cost, "member": args.of });
+    args.asked.client()?.post(&path, &body)?;
+    Ok(Exit::Yes)
+}
+
 pub(crate) fn resign(args: &Resign) -> Result<Exit, Failure> {
     let path = format!("/v1/elections/{}/resign", segment(&args.group));
     args.asked.client()?.post(&path, &json!({}))?;

@@ -93,6 +93,9 @@ enum Command {
     /// Give up leading to that member
     #[command(after_help = AGENT_CODES)]
     Transfer(command::Transfer),
+    /// Say how the leader, or another member, does; where that is learnt, it counts
+    #[command(after_help = AGENT_CODES)]
+    Report(command::Report),
     /// Show or change what others read about this node
     #[command(after_help = AGENT_CODES)]
     Tags(ask::Tags),
@@ -136,6 +139,7 @@ impl Command {
             | Self::ForceLeave(_)
             | Self::Resign(_)
             | Self::Transfer(_)
+            | Self::Report(_)
             | Self::Completions(_)
             | Self::Man(_)
             | Self::Become(_) => false,
@@ -163,6 +167,7 @@ impl Command {
             Self::ForceLeave(args) => command::force_leave(&args),
             Self::Resign(args) => command::resign(&args),
             Self::Transfer(args) => command::transfer(&args),
+            Self::Report(args) => command::report(&args),
             Self::Tags(args) => ask::tags(&args),
             Self::Sim(args) => sim::run(args).map(Exit::from),
             Self::Lab(args) => lab::run(args).map(Exit::from),

@@ -59,6 +59,25 @@ pub(super) async fn transfer(
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
+struct Report {
+    cost: u8,
+    member: Option<String>,
+}
+
+pub(super) async fn report(
+    State(api): State<Api>,
+    path: Named,
+    request: extract::Request,
+) -> Accepted {
+    let Report { cost, member: of } = body::json(request).await?;
+    if cost > 100 {
+        return Err(unfit(format!("a cost of {cost}"), "from 0, all is well, to 100"));
+    }
+    ask(&api, Request::Report { election: named(path)?, of, cost }).await
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Join {
     addresses: Vec<SocketAddr>,
 }

@@ -1,4 +1,5 @@
-//! For Prometheus. Labels are few and bounded: elections, reasons and states, never members.
+//! For Prometheus. Labels are few and bounded: elections, reasons and states, never members; but for the voters of learned
+//! elections, who are configured, and of whom at most [`VOTERS`] are shown.
 
 use std::fmt::Write as _;
 
@@ -11,7 +12,7 @@ use axum::{
 use super::{Api, Problem};
 use crate::{
     hooks::HookStatus,
-    status::{ElectionStatus, MemberState, Status},
+    status::{ElectionStatus, MemberState, ScoreStatus, Status},
 };
 
 pub(super) async fn metrics(State(api): State<Api>) -> Result<Response, Problem> {
@@ -106,6 +107,33 @@ fn elections(page: &mut Page, elections: &[ElectionStatus]) {
         let group = [("group", election.election.as_str())];
         page.line("leaderless_seconds_total", &group, seconds(election.leaderless_ms));
     }
+    page.head(
+        "election_messages_total",
+        "counter",
+        "Messages sent: to elect, or to keep a leader.",
+    );
+    for election in elections {
+        let (group, electing) = (election.election.as_str(), election.sent_electing);
+        for (purpose, sent) in [("elect", electing), ("keep", election.sent - electing)] {
+            let labels = [("group", group), ("purpose", purpose)];
+            page.line("election_messages_total", &labels, sent as f64);
+        }
+    }
+    if elections.iter().any(|election| !election.scores.is_empty()) {
+        page.head(
+            "score",
+            "gauge",
+            "How often a voter is there and does well, as this node has learnt.",
+        );
+    }
+    for election in elections {
+        let mut scores: Vec<&ScoreStatus> = election.scores.iter().collect();
+        scores.sort_by(|a, b| a.name.cmp(&b.name));
+        for score in scores.into_iter().take(VOTERS) {
+            let labels = [("group", election.election.as_str()), ("voter", score.name.as_str())];
+            page.line("score", &labels, score.score);
+        }
+    }
     // As controllers of Kubernetes have it, so that alerts on it work.
     page.raw("# HELP leader_election_master_status Whether this node leads.\n");
     page.raw("# TYPE leader_election_master_status gauge\n");
@@ -133,6 +161,9 @@ fn counters(page: &mut Page, status: &Status) {
         page.line("dropped_total", &[("reason", reason)], *count as f64);
     }
 }
+
+/// Voters of an election whose scores are shown, the first by name. Arbitrary; more is a table, not a gauge.
+const VOTERS: usize = 32;
 
 #[derive(Default)]
 struct Page {

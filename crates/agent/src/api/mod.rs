@@ -197,6 +197,7 @@ fn routes() -> Vec<Route> {
         route("/v1/elections/{election}", Read, get(query::election)),
         route("/v1/elections/{election}/is-leader", Open, on(probe, query::is_leader)),
         route("/v1/elections/{election}/resign", Command, post(command::resign)),
+        route("/v1/elections/{election}/report", Command, post(command::report)),
         route("/v1/elections/{election}/transfer", Command, post(command::transfer)),
         route("/v1/members", Read, get(query::members)),
         route("/v1/topology", Read, get(query::topology)),

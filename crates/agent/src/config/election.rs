@@ -3,7 +3,7 @@
 use bellwether_proto::{Duration, election::churn_tolerant::Variant};
 
 use super::{
-    Config,
+    Config, Learned,
     field::{Field, NAMES, Result, check_name, parse_duration},
     leased::{self, Leased},
 };
@@ -31,6 +31,8 @@ pub enum Mode {
     Announced(Announced),
     /// At most one leader may act at any instant; a majority of the members.
     Leased(Leased),
+    /// At most one leader to a term, by the votes of a majority, whoever was the most reliable.
+    Learned(Learned),
 }
 
 /// Settings of an announced election.
@@ -53,6 +55,19 @@ pub struct Eventual {
     pub margin: u32,
     /// What a leader does that hears nobody any more.
     pub on_isolation: OnIsolation,
+    /// Whether a node is worth what it has been found to be good for, and not what is configured.
+    pub learned: bool,
+}
+
+impl Election {
+    /// Whether what a node is worth is configured.
+    pub fn has_priority(&self) -> bool {
+        match &self.mode {
+            Mode::Eventual(eventual) => !eventual.learned,
+            Mode::Announced(_) => true,
+            Mode::Leased(_) | Mode::Learned(_) => false,
+        }
+    }
 }
 
 /// What a leader does that hears nobody any more.
@@ -74,6 +89,7 @@ impl Mode {
             Self::Eventual(_) => "eventual",
             Self::Announced(_) => "announced",
             Self::Leased(_) => "leased",
+            Self::Learned(_) => "learned",
         }
     }
 }
@@ -86,6 +102,7 @@ impl Default for Eventual {
             f: 1,
             margin: 0,
             on_isolation: OnIsolation::default(),
+            learned: false,
         }
     }
 }
@@ -146,9 +163,18 @@ fn one(name: &str, field: Field<'_>, config: &Config) -> Result<Election> {
         return Err(error.with_allowed("no priority, or role = \"candidate\""));
     }
     let priority = priority.map_or(Ok(PRIORITY), |field| field.integer(0..=HIGHEST))?;
+    if !matches!(mode, Promise::Learned) {
+        for key in ["voters", "policy", "lease", "sample", "memory"] {
+            if let Some(field) = section.take(key) {
+                let error = field.error("is for learned elections");
+                return Err(error.with_allowed("mode = \"learned\""));
+            }
+        }
+    }
     let mode = match mode {
+        Promise::Learned => Mode::Learned(Learned::read(&mut section, config)?),
         Promise::Announced => {
-            for key in ["variant", "c", "f", "margin", "on_isolation"] {
+            for key in ["variant", "c", "f", "margin", "on_isolation", "criterion"] {
                 if let Some(field) = section.take(key) {
                     let error = field.error("means nothing in an announced election");
                     let allowed = "role, priority and tenure, or mode = \"eventual\"";
@@ -165,7 +191,15 @@ fn one(name: &str, field: Field<'_>, config: &Config) -> Result<Election> {
                 let error = field.error("is for announced elections");
                 return Err(error.with_allowed("margin, or mode = \"announced\""));
             }
-            let default = Eventual::default();
+            let learned = section.or("criterion", false, |field| {
+                field.choice(&[("priority", false), ("learned", true)])
+            })?;
+            if let (true, Some(field)) = (learned, section.take("priority")) {
+                let error = field.error("does not go with criterion = \"learned\"");
+                return Err(error.with_allowed("no priority, or criterion = \"priority\""));
+            }
+            let margin = if learned { LEARNED_MARGIN } else { 0 };
+            let default = Eventual { margin, learned, ..Eventual::default() };
             let bound = |field: &Field<'_>| {
                 field.integer(0..=TOLERATED).map(|bound| u16::try_from(bound).unwrap_or(u16::MAX))
             };
@@ -175,6 +209,7 @@ fn one(name: &str, field: Field<'_>, config: &Config) -> Result<Election> {
                 f: section.or("f", default.f, bound)?,
                 margin: section.or("margin", default.margin, |field| field.integer(0..=HIGHEST))?,
                 on_isolation: section.or("on_isolation", default.on_isolation, on_isolation)?,
+                learned,
             })
         }
         Promise::Leased => unreachable!("read above"),
@@ -188,17 +223,19 @@ enum Promise {
     Eventual,
     Announced,
     Leased,
+    Learned,
 }
 
 fn promise(field: &Field<'_>) -> Result<Promise> {
-    if let Ok("central" | "learned") = field.text() {
+    if let Ok("central") = field.text() {
         let error = field.error("is not in this version");
-        return Err(error.with_allowed("\"eventual\", \"announced\", \"leased\""));
+        return Err(error.with_allowed("\"eventual\", \"announced\", \"leased\", \"learned\""));
     }
     field.choice(&[
         ("eventual", Promise::Eventual),
         ("announced", Promise::Announced),
         ("leased", Promise::Leased),
+        ("learned", Promise::Learned),
     ])
 }
 
@@ -237,6 +274,8 @@ const VARIANTS: [(&str, Variant); 4] = [
 /// In the middle, so that some can be worth less without all having to say so.
 const PRIORITY: u32 = 100;
 pub(crate) const HIGHEST: u32 = 1_000_000;
+/// A tenth of what a learned worth may be: nobody takes over from a leader for a hiccup.
+const LEARNED_MARGIN: u32 = 100;
 /// What the protocol tolerates at most.
 const TOLERATED: u32 = 4096;
 /// Most elections of one agent. Arbitrary; each costs its own messages.

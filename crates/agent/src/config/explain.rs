@@ -27,6 +27,10 @@
 //! In an announced election the leader is given up after `listen`, and the next one claims within `suppress`; it
 //! sends one datagram every `announce`.
 //!
+//! In a learned election the leader is given up after its `lease`, or as soon as the membership does; then lists are gathered for
+//! `3E` if not all voters are there, and a winner that fails as well costs `4E` and another try. It sends four heartbeats a
+//! lease to all who take part, and each is answered.
+//!
 //! A test runs the simulator with the waits of every profile: its median and 95th percentile are within 15% of these.
 
 use bellwether_proto::Duration;
@@ -74,13 +78,21 @@ pub fn explain(config: &Config, members: u32) -> Explained {
     let eventual = eventual.count() as f64;
     let announced = config.elections.iter().filter(|one| matches!(one.mode, Mode::Announced(_)));
     let announced = announced.count() as f64;
+    let heartbeats = config.elections.iter().filter_map(|one| match &one.mode {
+        Mode::Learned(learned) => {
+            let others = learned.voters.len().saturating_sub(1).max(1) as f64;
+            Some(2.0 * others * 4.0 * per_second(learned.lease(timing)))
+        }
+        Mode::Eventual(_) | Mode::Announced(_) | Mode::Leased(_) => None,
+    });
+    let heartbeats: f64 = heartbeats.sum();
     let leases: f64 = config.elections.iter().map(|one| leases(config, one)).sum();
     // Announced elections alone need no membership, but the agent keeps one all the same.
     let each = 2.0 * per_second(timing.period) + eventual * per_second(timing.refresh);
     // One node as a rule leads all that it may; whoever sets priorities knows better.
     let beats = if eventual > 0.0 { 2.0 * per_second(timing.beat) } else { 0.0 };
     let announcements = announced * per_second(timing.announce);
-    let datagrams = f64::from(members) * each + beats + announcements + leases;
+    let datagrams = f64::from(members) * each + beats + announcements + leases + heartbeats;
     Explained {
         members,
         idle_kbit_per_s: datagrams * DATAGRAM * 8.0 / 1000.0,
@@ -156,6 +168,28 @@ fn election(config: &Config, election: &Election, members: u32) -> ExplainedElec
             let (listen, suppress) = (s(&timing.listen), s(&timing.suppress));
             let half = s(&timing.announce) / 2.0;
             (listen - half + suppress / 2.0, listen + suppress, listen + 2.0 * suppress, 1)
+        }
+        Mode::Learned(learned) => {
+            let voters = u32::try_from(learned.voters.len()).unwrap_or(u32::MAX);
+            words.push(format!(
+                "At most one leader to a term, by the votes of {} of {voters} voters. Without so many of them nobody \
+                 leads. A leader that was cut off may believe in itself for {} after another is elected: let what it acts on \
+                 refuse old epochs.",
+                voters / 2 + 1,
+                learned.lease(timing)
+            ));
+            words.push(format!(
+                "Every voter is sampled every {}. A leader is left in office for {} at least, and replaced only by \
+                 somebody whom a majority knows to be more reliable by {} in a hundred.",
+                learned.sample(timing),
+                learned.tenure,
+                learned.margin
+            ));
+            let (lease, round) = (s(&learned.lease(timing)), s(&timing.election));
+            // Lists, votes and confirmations.
+            let messages = voters * voters.saturating_sub(1) + 2 * voters.saturating_sub(1);
+            let once = lease + 3.0 * round;
+            (once - lease / 8.0, once, once + 2.0 * 7.0 * round, messages)
         }
         Mode::Leased(leased) => {
             let (count, backers) = (leased.members.len(), leased.members.len() / 2 + 1);

@@ -22,6 +22,7 @@ pub use self::{
     error::{ConfigError, Place, quote},
     explain::{Explained, ExplainedElection, explain},
     hook::Hook,
+    learned::{Learned, Policy},
     leased::Leased,
     membership::{Feedback, Membership},
     show::{Change, Setting},
@@ -35,6 +36,7 @@ mod error;
 mod explain;
 mod field;
 mod hook;
+mod learned;
 mod leased;
 mod membership;
 mod show;

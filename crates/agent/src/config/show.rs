@@ -49,7 +49,9 @@ impl Config {
         let worth = field.strip_prefix("election.").and_then(|rest| rest.strip_suffix(".priority"));
         let eventual = |name| {
             let election = self.elections.iter().find(|election| election.name == name);
-            election.is_some_and(|election| matches!(election.mode, Mode::Eventual(_)))
+            election.is_some_and(|election| {
+                matches!(&election.mode, Mode::Eventual(_)) && election.has_priority()
+            })
         };
         field == "join" || field.starts_with("tags.") || worth.is_some_and(eventual)
     }
@@ -100,7 +102,7 @@ impl Config {
             };
             add("mode", quoted(&election.mode.name()));
             add("role", quoted(&role));
-            if election.role == Role::Candidate && !matches!(election.mode, Mode::Leased(_)) {
+            if election.role == Role::Candidate && election.has_priority() {
                 add("priority", election.priority.to_string());
             }
             match &election.mode {
@@ -110,6 +112,17 @@ impl Config {
                     add("f", eventual.f.to_string());
                     add("margin", eventual.margin.to_string());
                     add("on_isolation", quoted(&eventual.on_isolation));
+                    let criterion = if eventual.learned { "learned" } else { "priority" };
+                    add("criterion", quoted(&criterion));
+                }
+                Mode::Learned(learned) => {
+                    add("voters", list(&learned.voters));
+                    add("policy", quoted(&learned.policy.name()));
+                    add("lease", quoted(&learned.lease(&self.timing)));
+                    add("sample", quoted(&learned.sample(&self.timing)));
+                    add("memory", learned.memory.to_string());
+                    add("tenure", quoted(&learned.tenure));
+                    add("margin", learned.margin.to_string());
                 }
                 Mode::Announced(announced) => {
                     let tenure = if announced.sticky { "sticky" } else { "preemptive" };

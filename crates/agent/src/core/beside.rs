@@ -7,11 +7,12 @@
 use std::fmt;
 
 use bellwether_proto::{
-    stack::Group,
+    stack::{Group, Profile},
     wire::{Reader, Sink as _, Wire},
 };
 
 use super::*;
+use crate::status::ScoreStatus;
 
 /// Whose machine speaks.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -19,6 +20,7 @@ use super::*;
 pub(super) enum Channel {
     Announced = 16,
     Leased = 17,
+    Learned = 18,
 }
 
 impl Channel {
@@ -71,6 +73,22 @@ pub(super) trait Beside: fmt::Debug + Send {
 
     /// Everybody alive has changed, or what they say of themselves.
     fn on_listed(&mut self, _listed: &[Listed], _road: &mut Road<'_>) {}
+
+    /// The application says how badly a member does, in hundredths.
+    fn report(&mut self, _of: NodeId, _percent: u8, _road: &mut Road<'_>) -> Result<(), Refused> {
+        let reason = "how members do is learnt only where mode = \"learned\"".to_owned();
+        Err(Refused::Impossible(reason))
+    }
+
+    /// What was learnt of those who may lead, the best first.
+    fn scores(&self) -> Vec<ScoreStatus> {
+        vec![]
+    }
+
+    /// How much it has said.
+    fn sent(&self) -> Sent {
+        Sent::default()
+    }
 }
 
 /// A live member below.
@@ -78,6 +96,8 @@ pub(super) trait Beside: fmt::Debug + Send {
 pub(super) struct Listed {
     pub(super) peer: Peer,
     pub(super) name: String,
+    /// The elections it takes part in.
+    pub(super) groups: Vec<Group>,
 }
 
 /// One of them, by its election's number.
@@ -211,9 +231,20 @@ impl Core {
             let (_, boot, _) = membership.record_of(member.id)?;
             Some(Peer::new(member.id, boot))
         });
-        let listed = lives.map(|peer| Listed { peer, name: self.named(peer.id).name });
+        let groups = |id| {
+            let known = membership.introduction_of(id)?;
+            let standings = Profile::from_details(&known.details).ok()?.standings;
+            Some(standings.into_iter().map(|(group, _)| group).collect())
+        };
+        let listed = lives.map(|peer| Listed {
+            peer,
+            name: self.named(peer.id).name,
+            groups: groups(peer.id).unwrap_or_default(),
+        });
         let mut listed: Vec<Listed> = listed.collect();
-        listed.push(Listed { peer: self.me, name: self.settings.about.name.clone() });
+        let ours = self.settings.elections.iter().map(|seat| Group::named(&seat.name)).collect();
+        let name = self.settings.about.name.clone();
+        listed.push(Listed { peer: self.me, name, groups: ours });
         self.each_aside(now, |machine, road| machine.on_listed(&listed, road));
     }
 }

@@ -112,6 +112,8 @@ impl Core {
             }
         }
         let leaderless = tally.leaderless_since.map_or(Duration::ZERO, |since| now.since(since));
+        let aside = self.aside(tally.group);
+        let sent = aside.map_or(tally.sent, |at| self.beside[at].machine.sent());
         ElectionStatus {
             election: seat.name.clone(),
             mode: answer.mode.to_string(),
@@ -132,14 +134,16 @@ impl Core {
                 _ => Role::Candidate,
             },
             priority: seat.standing.attribute,
-            why: self
-                .aside(tally.group)
+            why: aside
                 .filter(|_| answer.leader.is_none())
                 .and_then(|at| self.beside[at].machine.words(now))
                 .unwrap_or_else(|| self.why(now, answer)),
             agreement,
             changes: tally.changes,
             leaderless_ms: millis(tally.leaderless + leaderless),
+            sent: sent.all,
+            sent_electing: sent.electing,
+            scores: aside.map_or(vec![], |at| self.beside[at].machine.scores()),
         }
     }
 

@@ -1,5 +1,7 @@
 use bellwether_proto::election::churn_tolerant::{Criterion, Form, Variant};
 
+mod learned;
+
 use super::*;
 use crate::handle::Handle;
 
@@ -7,6 +9,9 @@ use crate::handle::Handle;
 struct World {
     now: Time,
     nodes: Vec<Option<(Core, Inbox, Handle)>>,
+    make: fn(usize) -> Settings,
+    /// Where each has a directory of its own, if they have disks.
+    disks: Option<tempfile::TempDir>,
 }
 
 fn address(node: usize) -> SocketAddr {
@@ -36,17 +41,23 @@ fn settings(node: usize, priority: u32) -> Settings {
             standing,
             on_isolation: OnIsolation::default(),
             dirty: false,
+            learns: false,
         }],
         survey: estimate::Config::of(10).unwrap(),
         timeout: ms(100),
         retry: Duration::from_secs(1),
+        sample: Duration::from_secs(5),
     }
 }
 
 impl World {
     /// Every node knows of the first only.
     fn new(nodes: usize) -> Self {
-        let mut world = Self { now: Time::from_micros(1), nodes: vec![] };
+        Self::of(nodes, |node| settings(node, 10 - node as u32), None)
+    }
+
+    fn of(nodes: usize, make: fn(usize) -> Settings, disks: Option<tempfile::TempDir>) -> Self {
+        let mut world = Self { now: Time::from_micros(1), nodes: vec![], make, disks };
         for node in 0..nodes {
             world.nodes.push(None);
             world.start(node);
@@ -56,10 +67,10 @@ impl World {
 
     fn start(&mut self, node: usize) {
         let (handle, inbox) = Handle::connect();
-        let store = Store::open(None).unwrap();
+        let disk = self.disks.as_ref().map(|disks| disks.path().join(node.to_string()));
+        let store = Store::open(disk.as_deref()).unwrap();
         let seed = Seed::new(node as u64);
-        let mut core =
-            Core::new(settings(node, 10 - node as u32), store, vec![address(0)], self.now, seed);
+        let mut core = Core::new((self.make)(node), store, vec![address(0)], self.now, seed);
         core.start(self.now, &inbox);
         self.nodes[node] = Some((core, inbox, handle));
     }

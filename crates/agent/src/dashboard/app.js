@@ -82,7 +82,8 @@ function render() {
   }
   const rival = stage?.nodes.find((node) => node.says?.is_leader && node.name !== status.elections[0]?.leader?.name);
   leaders.update(stage ? status.elections.map(asked) : status.elections, live, page.chosen, rival);
-  members.update(page.members, leading);
+  const scored = status.elections.filter((election) => election.scores?.length);
+  members.update(page.members, leading, scored.find((election) => election.election === page.chosen) ?? scored[0]);
   draw();
   tick();
   by('main').setAttribute('aria-busy', 'false');

@@ -9,6 +9,7 @@ const ORDERS = {
   name: (a, b) => a.rank - b.rank,
   state: (a, b) => RANK[a.state] - RANK[b.state] || a.rank - b.rank,
   since: (a, b) => (a.since_ms ?? 0) - (b.since_ms ?? 0) || a.rank - b.rank,
+  score: (a, b) => (b.score?.score ?? -1) - (a.score?.score ?? -1) || a.rank - b.rank,
   suspicion: (a, b) => left(a) - left(b) || b.suspicions - a.suspicions || a.rank - b.rank,
 };
 
@@ -58,8 +59,13 @@ export class Members {
     });
   }
 
-  update(members, leading) {
-    this.members = members;
+  /** `learned` is an election that keeps scores, if there is one. */
+  update(members, leading, learned) {
+    const scores = new Map(learned?.scores.map((score) => [score.id, score]));
+    this.members = members.map((member) => ({ ...member, score: scores.get(member.id) }));
+    members = this.members;
+    this.scroll.querySelector('table').classList.toggle('scored', Boolean(learned));
+    this.scroll.querySelector('[data-sort=score]').title = learned ? `How reliable this node has found it, for ${learned.election}` : '';
     const counts = Object.fromEntries(STATES.map((state) => [state, 0]));
     for (const member of members) if (member.state in counts) counts[member.state] += 1;
     for (const [state, { count }] of this.chips) say(count, String(state === 'all' ? members.length : counts[state]));
@@ -88,6 +94,9 @@ export class Members {
       since: el('td.num', { role: 'cell', 'data-label': 'For' }),
       bar: el('progress', { max: '1', hidden: true }),
       suspicion: el('span'),
+      scored: el('td.score', { role: 'cell', 'data-label': 'Score' }),
+      meter: el('progress', { max: '1', hidden: true }),
+      score: el('span'),
       reach: el('td', { role: 'cell', 'data-label': 'Reached' }),
       address: el('td.address', { role: 'cell', 'data-label': 'Address' }),
     };
@@ -97,10 +106,12 @@ export class Members {
       el('th', { scope: 'row', role: 'rowheader' }, parts.name, parts.leads),
       parts.since,
       el('td.suspicion', { role: 'cell', 'data-label': 'Suspicion' }, parts.bar, parts.suspicion),
+      parts.scored,
       parts.reach,
       parts.address,
       el('td.acts', { role: 'cell', 'data-label': 'Demo' }, acts?.root),
     );
+    parts.scored.append(parts.meter, parts.score);
     return { root, acts, ...parts };
   }
 
@@ -119,6 +130,14 @@ export class Members {
       row.leads.replaceChildren(...(leads ? [shape('leader'), el('span', {}, led)] : []));
     }
     row.root.classList.toggle('own', member.reach === 'own');
+    const { score } = member;
+    row.meter.hidden = !score;
+    if (score) {
+      row.meter.value = score.score;
+      row.scored.title = score.why;
+    }
+    row.scored.classList.toggle('away', Boolean(score?.away));
+    say(row.score, score ? `${(100 * score.score).toFixed(1)} %, ${score.away ? 'last' : `no. ${score.rank}`}` : '–');
     say(row.address, member.addresses?.join(', ') || '–');
     row.acts?.update();
   }

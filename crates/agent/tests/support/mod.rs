@@ -12,7 +12,7 @@ use std::{
 use bellwether_agent::{
     Agreement, Config, Counters, ElectionStatus, Event, EventKind, Handle, Identity, Inbox,
     KeyStatus, LeaderStatus, MemberState, MemberStatus, Position, Reach, Refused, Request,
-    Requested, Role, Status, Verdict,
+    Requested, Role, ScoreStatus, Status, Verdict,
     api::{Act, Actor, Api, Stage, Token, serve},
     hooks::HookView,
 };
@@ -65,6 +65,17 @@ pub(crate) fn election(name: &str, leader: Option<&str>, is_leader: bool) -> Ele
         },
         changes: 2,
         leaderless_ms: 750,
+        sent: 40,
+        sent_electing: 12,
+        scores: vec![ScoreStatus {
+            rank: 1,
+            id: "0000000000000007".to_owned(),
+            name: "kitchen".to_owned(),
+            score: 0.975,
+            samples: 40,
+            away: false,
+            why: "amiss in about 1.0 of 40 samples that still count".to_owned(),
+        }],
     }
 }
 

@@ -14,7 +14,8 @@ use std::{
 
 use bellwether_agent::{
     Agreement, Config, Counters, ElectionStatus, Event, EventKind, Handle, Identity, Inbox,
-    KeyStatus, LeaderStatus, MemberState, MemberStatus, Reach, Requested, Role, Status, Verdict,
+    KeyStatus, LeaderStatus, MemberState, MemberStatus, Reach, Requested, Role, ScoreStatus,
+    Status, Verdict,
     api::{Api, Token, serve},
     hooks::HookView,
 };
@@ -187,7 +188,26 @@ fn status(members: usize, round: usize, up: Duration, index: u64) -> Status {
             agreement: Agreement { agree: heard - dissent.len() as u32, heard, dissent },
             changes: 3,
             leaderless_ms: 900,
+            sent: 1_200,
+            sent_electing: 45,
+            scores: vec![],
         }
+    };
+    let learned = |mut election: ElectionStatus| {
+        let voters = members.min(9);
+        election.mode = "learned".to_owned();
+        election.scores = (0..voters)
+            .map(|at| ScoreStatus {
+                rank: at as u32 + 1,
+                id: id(at),
+                name: name(at, members),
+                score: 0.985 - 0.1 * at as f64,
+                samples: 50,
+                away: at == 8,
+                why: format!("amiss in about {at} of 50 samples that still count"),
+            })
+            .collect();
+        election
     };
     let mut all: Vec<MemberStatus> = (0..members).map(member).collect();
     all.sort_by(|a, b| a.name.cmp(&b.name));
@@ -200,7 +220,7 @@ fn status(members: usize, round: usize, up: Duration, index: u64) -> Status {
         members: all,
         elections: vec![
             election("gateway", members / 3, 17, vec![(name(3, members), name(4, members))]),
-            election("backup", 0, 4, vec![]),
+            learned(election("backup", 0, 4, vec![])),
         ],
         counters: Counters { sent: 40_213, received: 39_977, ..Counters::default() },
         keys: KeyStatus {

@@ -274,6 +274,17 @@ fn fifty_members_two_elections_and_a_hostile_name() {
     let hostile = browser.text("[...document.querySelectorAll('.name')].map(one => one.textContent).find(name => name.includes('img'))");
     assert_eq!(hostile, HOSTILE);
     assert_eq!(browser.value("document.querySelectorAll('main img, [data-act]').length"), 0);
+    // One of the elections is learned: what was learnt of its voters is a column.
+    let scores = browser.text("[...document.querySelectorAll('#rows tr')].map(row => row.querySelector('td.score').textContent).filter(text => text !== '–').sort().join(' | ')");
+    assert!(scores.contains("98.5 %, no. 1") && scores.contains("18.5 %, last"), "{scores}");
+    assert_eq!(scores.split(" | ").count(), 9);
+    browser.click("[data-sort=score]");
+    let best = browser.text("document.querySelector('#rows tr td.score').textContent");
+    assert_eq!(best, "98.5 %, no. 1");
+    browser.value("document.querySelector('#members').scrollIntoView()");
+    browser.shoot("50-scores");
+    browser.click("[data-sort=name]");
+    browser.value("scrollTo(0, 0)");
     browser.shoot("50-light");
     browser.show(DARK);
     browser.shoot("50-dark");

@@ -24,6 +24,7 @@ mod attacker;
 mod grid;
 mod hostile;
 mod kills;
+mod learned;
 mod leased;
 mod measured;
 

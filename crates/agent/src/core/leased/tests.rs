@@ -76,6 +76,7 @@ impl World {
             standing: Standing { observer: false, attribute: 1 },
             on_isolation: OnIsolation::default(),
             dirty: false,
+            learns: false,
         };
         let membership = medley::Config::new(medley::Strategy::Swim, medley::Form::Hardened);
         let settings = Settings {
@@ -87,6 +88,7 @@ impl World {
             survey: estimate::Config::of(10).unwrap(),
             timeout: ms(100),
             retry: ms(1_000),
+            sample: Duration::from_secs(10),
         };
         let mut store = Store::fixed(me);
         if let Some(epoch) = self.kept[node] {
@@ -103,7 +105,11 @@ impl World {
     fn introduce(&mut self) {
         let running = (0..self.members).filter(|&node| self.nodes[node].is_some());
         let listed: Vec<Listed> = running
-            .map(|node| Listed { peer: self.peer(node), name: NAMES[node].to_owned() })
+            .map(|node| Listed {
+                peer: self.peer(node),
+                name: NAMES[node].to_owned(),
+                groups: vec![],
+            })
             .collect();
         for node in self.nodes.iter_mut().flatten() {
             node.core.each_aside(self.now, |machine, road| machine.on_listed(&listed, road));
@@ -291,6 +297,7 @@ fn two_of_one_name_are_nobody() {
     let twins = [1, 2, 9].map(|id| Listed {
         peer: Peer::new(NodeId::new(id), Boot::new(1)),
         name: NAMES[if id == 1 { 0 } else { 1 }].to_owned(),
+        groups: vec![],
     });
     let Some(Node { core, .. }) = &mut world.nodes[0] else { unreachable!() };
     core.each_aside(world.now, |machine, road| machine.on_listed(&twins, road));

@@ -10,7 +10,7 @@ use super::{
     policy::Chooser,
 };
 use crate::{
-    id::{NodeId, Peer},
+    id::{Boot, NodeId, Peer},
     machine::OutboxOf,
     mechanism::timers::Timers,
     rng::{Rng, Seed},
@@ -29,12 +29,26 @@ pub(super) struct Common {
     pub(super) chooser: Chooser,
     /// The worst there was of each node since samples were last taken, hardened.
     pub(super) pending: Vec<Option<f64>>,
+    /// What the membership says of each; every interval counts, hardened.
+    listings: Vec<Listing>,
+    /// The life of each that was seen last, unless it said goodbye.
+    lives: Vec<Option<Boot>>,
     ping: Option<Ping>,
     pinged: u64,
     /// Who broadcast which request, the latest last.
     seen: VecDeque<(usize, Request)>,
     /// A request of which the leader has not spoken yet.
     pub(super) doubt: Option<Doubt>,
+}
+
+/// What a membership says of a node.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Listing {
+    /// Nothing, or it said goodbye.
+    Unsaid,
+    There,
+    /// Given up.
+    Away,
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -67,6 +81,8 @@ impl Common {
             timers: Timers::new(),
             chooser: Chooser::new(config.policy, config.profile, estimates),
             pending: alloc::vec![None; nodes],
+            listings: alloc::vec![Listing::Unsaid; nodes],
+            lives: alloc::vec![None; nodes],
             ping: None,
             pinged: 0,
             seen: VecDeque::new(),
@@ -125,10 +141,52 @@ impl Common {
 
     /// `UP`: it did not answer. Hardened it counts once an interval (`H10`).
     pub(super) fn missed(&mut self, node: usize) {
+        self.costs(node, 1.0);
+    }
+
+    /// It answered badly, or was doubted: some cost.
+    pub(super) fn costs(&mut self, node: usize, cost: f64) {
         match self.config.hardened() {
-            true => self.pending[node] = Some(1.0),
-            false => self.chooser.estimates.sample(node, 1.0),
+            true => self.pending[node] = Some(self.pending[node].unwrap_or(0.0).max(cost)),
+            false => self.chooser.estimates.sample(node, cost),
         }
+    }
+
+    /// The membership lists a node. A life that is not the one seen last, which never said goodbye, has crashed in between.
+    pub(super) fn present(&mut self, node: usize, boot: Boot) {
+        self.listings[node] = Listing::There;
+        self.chooser.estimates.pardon(node);
+        if self.lives[node].is_some_and(|last| last < boot) {
+            self.missed(node);
+        }
+        self.lives[node] = self.lives[node].max(Some(boot));
+    }
+
+    /// The membership has taken a node off its list.
+    pub(super) fn gone(&mut self, node: usize, failed: bool) {
+        match failed {
+            true => {
+                self.listings[node] = Listing::Away;
+                self.missed(node);
+                self.penalise(node);
+            }
+            false => (self.listings[node], self.lives[node]) = (Listing::Unsaid, None),
+        }
+    }
+
+    /// Whether a node is away or has failed its electors, as far as we know.
+    pub(super) fn is_out(&self, node: usize) -> bool {
+        self.listings[node] == Listing::Away || self.chooser.estimates.arm(node).penalty > 0.0
+    }
+
+    /// Whether somebody who is there costs less than `node` by more than `margin`.
+    pub(super) fn knows_better(&self, node: usize, margin: f64) -> bool {
+        let cost = self.chooser.cost(node);
+        let known = |other: &usize| self.chooser.estimates.arm(*other).samples > 0;
+        (0..self.members.len())
+            .filter(|&other| other != node && !self.is_out(other))
+            .filter(known)
+            .any(|other| self.chooser.cost(other) + margin < cost)
     }
 
     /// `DOWN`: it spoke.
@@ -138,6 +196,9 @@ impl Common {
             return;
         }
         self.pending[node].get_or_insert(0.0);
+        if self.listings[node] == Listing::Away {
+            self.listings[node] = Listing::There;
+        }
         self.chooser.estimates.pardon(node);
     }
 
@@ -149,13 +210,20 @@ impl Common {
     pub(super) fn take_samples(&mut self, now: Time) {
         self.chooser.estimates.age();
         if self.config.hardened() {
+            if let Some(seat) = self.seat {
+                self.pending[seat].get_or_insert(0.0);
+            }
             for node in 0..self.pending.len() {
-                if let Some(cost) = self.pending[node].take() {
+                let happened = self.pending[node].take();
+                let cost = match self.listings[node] {
+                    Listing::Away => Some(1.0),
+                    // Others have probed it all the while.
+                    Listing::There => happened.or(Some(0.0)),
+                    Listing::Unsaid => happened,
+                };
+                if let Some(cost) = cost {
                     self.chooser.estimates.sample(node, cost);
                 }
-            }
-            if let Some(seat) = self.seat {
-                self.chooser.estimates.sample(seat, 0.0);
             }
         }
         self.timers.set(Timer::Sample, now + self.config.sample);

@@ -128,7 +128,10 @@ pub struct Config {
     pub(super) waits: Waits,
     pub(super) gap: Duration,
     pub(super) heartbeat: Duration,
+    pub(super) patience: u64,
     pub(super) sample: Duration,
+    pub(super) tenure: Duration,
+    pub(super) margin: Option<f64>,
 }
 
 /// Why a [`Config`] was refused. Nothing was changed.
@@ -234,7 +237,10 @@ impl Config {
             },
             gap: seconds(12),
             heartbeat: seconds(1),
+            patience: 2,
             sample: seconds(30),
+            tenure: Duration::ZERO,
+            margin: None,
         }
     }
 
@@ -351,7 +357,8 @@ impl Config {
         Ok(Self { waits, ..self })
     }
 
-    /// How often a leader says that it lives. Followers believe it for twice as long. Hardened only.
+    /// How often a leader says that it lives. Followers believe it for twice as long, or as [patience](Self::with_patience)
+    /// says. Hardened only.
     ///
     /// # Errors
     ///
@@ -361,6 +368,18 @@ impl Config {
             return Err(ConfigError::NoTime { name: "heartbeat" });
         }
         Ok(Self { heartbeat, ..self })
+    }
+
+    /// How many heartbeats a [lease](Self::lease) is. Raising it forgives losses, and replaces a leader later.
+    ///
+    /// # Errors
+    ///
+    /// [`ConfigError::Zero`].
+    pub const fn with_patience(self, patience: u64) -> Result<Self, ConfigError> {
+        if patience == 0 {
+            return Err(ConfigError::Zero { name: "patience" });
+        }
+        Ok(Self { patience, ..self })
     }
 
     /// How often a node is sampled at most, hardened; and how often discounted samples lose worth.
@@ -373,6 +392,19 @@ impl Config {
             return Err(ConfigError::NoTime { name: "sample" });
         }
         Ok(Self { sample, ..self })
+    }
+
+    /// A healthy leader is left in office: it makes way, once it has led for `tenure`, to somebody whose cost a majority
+    /// believes to be lower by more than `margin`; without a margin to nobody. Hardened only.
+    ///
+    /// # Errors
+    ///
+    /// [`ConfigError::NotAShare`].
+    pub fn with_tenure(self, tenure: Duration, margin: Option<f64>) -> Result<Self, ConfigError> {
+        if let Some(margin) = margin {
+            share("margin", margin)?;
+        }
+        Ok(Self { tenure, margin, ..self })
     }
 
     /// Which rules it follows.
@@ -402,7 +434,7 @@ impl Config {
 
     /// How long the word of a leader is believed, and how long a leader leads without being answered.
     pub fn lease(&self) -> Duration {
-        self.heartbeat * 2
+        self.heartbeat * self.patience
     }
 
     pub(super) const fn hardened(&self) -> bool {

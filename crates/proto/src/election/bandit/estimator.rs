@@ -194,6 +194,23 @@ impl Estimates {
         self.arms[node].penalty = 0.0;
     }
 
+    /// Whether old samples count for less.
+    pub(super) const fn forgets(&self) -> bool {
+        self.memory.discount.is_some() || self.memory.window.is_some()
+    }
+
+    /// What a next life is to believe, and on how many samples: what is forgotten by now is not among them.
+    pub(super) fn kept(&self, node: usize) -> (f64, u64) {
+        let arm = &self.arms[node];
+        match self.forgets() && arm.count > 0.0 {
+            true => {
+                let mean = (arm.cost / arm.count).clamp(0.0, 1.0);
+                (mean, libm::round(arm.count) as u64 + 1)
+            }
+            false => (arm.mean, arm.weight),
+        }
+    }
+
     /// What a past life believed.
     pub(super) fn restore(&mut self, node: usize, mean: f64, weight: u64) {
         let arm = &mut self.arms[node];

@@ -82,6 +82,16 @@ pub enum Message {
         /// Its term.
         term: u64,
     },
+    /// A clearly better leader than the receiver is there, as far as the sender knows. Hardened only.
+    Objection {
+        /// The term that the receiver leads.
+        term: u64,
+    },
+    /// What the sender holds against itself: it is up, and does not do what it should. Hardened only.
+    Admission {
+        /// How badly it does, in hundredths.
+        percent: u8,
+    },
     /// Are you there?
     Ping {
         /// To tell answers apart.
@@ -120,6 +130,8 @@ impl Message {
             Self::Resigned { .. } => Kind::Resigned,
             Self::Ping { .. } => Kind::Ping,
             Self::PingReply { .. } => Kind::PingReply,
+            Self::Objection { .. } => Kind::Objection,
+            Self::Admission { .. } => Kind::Admission,
         }
     }
 }
@@ -153,11 +165,15 @@ pub enum Kind {
     Ping,
     /// [`Message::PingReply`].
     PingReply,
+    /// [`Message::Objection`].
+    Objection,
+    /// [`Message::Admission`].
+    Admission,
 }
 
 impl Kind {
     /// How many kinds there are.
-    pub const COUNT: usize = 13;
+    pub const COUNT: usize = 15;
 
     /// Whether it belongs to an election, rather than to serving clients or watching nodes.
     pub const fn elects(self) -> bool {
@@ -168,6 +184,7 @@ impl Kind {
                 | Self::Vote
                 | Self::TermHint
                 | Self::Resigned
+                | Self::Objection
         )
     }
 }
@@ -209,7 +226,9 @@ impl Wire for Message {
             Self::Vote { term }
             | Self::Heartbeat { term }
             | Self::HeartbeatAck { term }
-            | Self::Resigned { term } => sink.varint(*term),
+            | Self::Resigned { term }
+            | Self::Objection { term } => sink.varint(*term),
+            Self::Admission { percent } => sink.u8(*percent),
             Self::Ping { nonce } | Self::PingReply { nonce } => sink.varint(*nonce),
         }
     }
@@ -246,7 +265,9 @@ impl Wire for Message {
             9 => Self::HeartbeatAck { term: reader.varint("term")? },
             10 => Self::Resigned { term: reader.varint("term")? },
             11 => Self::Ping { nonce: reader.varint("nonce")? },
-            _ => Self::PingReply { nonce: reader.varint("nonce")? },
+            12 => Self::PingReply { nonce: reader.varint("nonce")? },
+            13 => Self::Objection { term: reader.varint("term")? },
+            _ => Self::Admission { percent: reader.kind("percent", 101)? },
         })
     }
 }

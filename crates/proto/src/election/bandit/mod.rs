@@ -139,10 +139,19 @@ mod tests;
 pub enum Feed {
     /// A member is up, as far as a membership knows: what it was penalised for is over.
     Up(Peer),
-    /// A member was removed as failed. If it led, it leads no longer.
+    /// A member has not answered somebody, and may still contradict.
+    Suspected(Peer),
+    /// A member was removed as failed. If it led, it leads no longer; every interval it is away counts against it.
     Failed(Peer),
     /// A member has said goodbye.
     Left(Peer),
+    /// The application says how a member does. What it says of this node all others are told. Hardened only.
+    Reported {
+        /// Of whom.
+        id: NodeId,
+        /// How badly, in hundredths: 0 is as it should be.
+        percent: u8,
+    },
     /// The machine below has failed: nothing is said or heard from now on, but memory survives. As published only;
     /// hardened nodes crash.
     Halted,
@@ -159,6 +168,8 @@ pub enum Command {
     Resign,
     /// Stop leading at once and in silence: this node has not been running for a while, and somebody else may lead.
     Void,
+    /// From now on vote, but do not lead; or stand again. Whoever does not stand shares an empty list.
+    Observe(bool),
 }
 
 /// What must survive a restart. Hardened only: without it a node may vote twice in one term.
@@ -181,6 +192,20 @@ pub struct Belief {
     pub mean: f64,
     /// On how many samples that stands.
     pub weight: u64,
+}
+
+/// What a node makes of one member.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Opinion {
+    /// Whom.
+    pub id: NodeId,
+    /// What it is believed to cost, from 0 to 1: how often it is not there or does badly.
+    pub cost: f64,
+    /// On how many samples that stands, as far as they still count.
+    pub samples: u64,
+    /// Whether it stands behind all others: the membership has given it up, or it failed its electors and was not
+    /// heard of since.
+    pub out: bool,
 }
 
 /// What the application should be told.
@@ -311,6 +336,20 @@ impl Bandit {
         &self.common.chooser.estimates
     }
 
+    /// What it makes of them: the members, best first, luck and optimism left out.
+    pub fn opinions(&self) -> Vec<Opinion> {
+        let common = &self.common;
+        let opinion = |(place, &id): (usize, &NodeId)| Opinion {
+            id,
+            cost: common.chooser.cost(place),
+            samples: common.chooser.estimates.kept(place).1.saturating_sub(1),
+            out: common.is_out(place),
+        };
+        let mut all: Vec<Opinion> = common.members.iter().enumerate().map(opinion).collect();
+        all.sort_by(|a, b| a.out.cmp(&b.out).then(a.cost.total_cmp(&b.cost)));
+        all
+    }
+
     /// Hardened: the highest term voted in, confirmed or hinted at, and the vote in it.
     pub fn ballot(&self) -> Option<(u64, Option<NodeId>)> {
         match &self.contest {
@@ -371,10 +410,24 @@ impl Bandit {
             (Contest::Rounds(rounds), Feed::Halted) => rounds.on_halt(common, now, true),
             (Contest::Rounds(rounds), Feed::Restored) => rounds.on_halt(common, now, false),
             // The text has no failure detector but its own.
-            (Contest::Rounds(_), Feed::Up(_) | Feed::Failed(_) | Feed::Left(_)) => {}
+            (Contest::Rounds(_), _) => {}
             (Contest::Terms(_), Feed::Up(peer)) => {
                 if let Some(place) = common.place_of(peer.id) {
-                    common.chooser.estimates.pardon(place);
+                    common.present(place, peer.boot);
+                }
+            }
+            (Contest::Terms(_), Feed::Suspected(peer)) => {
+                if let Some(place) = common.place_of(peer.id) {
+                    common.costs(place, DOUBTED);
+                }
+            }
+            (Contest::Terms(_), Feed::Reported { id, percent }) => {
+                let percent = percent.min(100);
+                if let Some(place) = common.place_of(id) {
+                    common.costs(place, f64::from(percent) / 100.0);
+                }
+                if id == common.me.id {
+                    out.multicast(Message::Admission { percent });
                 }
             }
             (Contest::Terms(terms), Feed::Failed(peer)) => {
@@ -394,6 +447,7 @@ impl Bandit {
             Command::Elect => terms.elect(common, now, out),
             Command::Resign => terms.resign(common, now, true, out),
             Command::Void => terms.resign(common, now, false, out),
+            Command::Observe(observes) => terms.observe(common, now, observes, out),
         }
     }
 
@@ -501,3 +555,6 @@ impl Election for Bandit {
         }
     }
 }
+
+/// What it costs to be suspected: less than to be gone, since most that are suspected contradict. Arbitrary.
+const DOUBTED: f64 = 0.5;

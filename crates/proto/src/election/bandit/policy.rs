@@ -108,6 +108,20 @@ impl Chooser {
         Score { barred, value: value + penalty }
     }
 
+    /// What a node is believed to cost: its score without luck and optimism.
+    pub fn cost(&self, node: usize) -> f64 {
+        let (cost, count) = self.estimates.arm(node).remembered();
+        match self.policy {
+            Policy::DiscountedUcb { .. } | Policy::SlidingUcb { .. } | Policy::Thompson { .. } => {
+                // The mean of Thompson's distribution; of few samples the others would know too much.
+                (1.0 + cost.max(0.0)) / (2.0 + count.max(cost).max(0.0))
+            }
+            Policy::EpsilonGreedy { .. } | Policy::Ucb { .. } | Policy::Random | Policy::Next => {
+                self.belief(node)
+            }
+        }
+    }
+
     fn belief(&self, node: usize) -> f64 {
         match self.profile {
             // A buffer that is full has overwritten it, one that is not says nothing.

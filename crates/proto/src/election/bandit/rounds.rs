@@ -163,7 +163,9 @@ impl Rounds {
             | Message::TermHint { .. }
             | Message::Heartbeat { .. }
             | Message::HeartbeatAck { .. }
-            | Message::Resigned { .. } => return Err(Rejected::Unsolicited { from }),
+            | Message::Resigned { .. }
+            | Message::Objection { .. }
+            | Message::Admission { .. } => return Err(Rejected::Unsolicited { from }),
         }
         Ok(())
     }

@@ -38,6 +38,10 @@ pub(super) struct Terms {
     backoff: u64,
     /// While leading: when each was last heard.
     answered: Vec<Time>,
+    /// While leading: who knows somebody clearly better, since we last took samples.
+    objections: BTreeSet<usize>,
+    /// Whether we vote and never lead.
+    observes: bool,
 }
 
 /// The leader we know of.
@@ -65,12 +69,13 @@ impl Terms {
     pub(super) fn new(common: &mut Common, durable: Option<Durable>) -> Self {
         let lost = durable.is_none();
         let durable = durable.unwrap_or_default();
+        let lived = !durable.beliefs.is_empty();
         for Belief { id, mean, weight } in durable.beliefs {
             if let Some(place) = common.place_of(id) {
                 common.chooser.estimates.restore(place, mean, weight);
             }
         }
-        if let (false, Some(seat)) = (lost, common.seat) {
+        if let (true, Some(seat)) = (lived, common.seat) {
             // Being back we have been away; for how long no clock of ours can tell (`H9`).
             common.chooser.estimates.sample(seat, 1.0);
         }
@@ -89,6 +94,8 @@ impl Terms {
             suspected: None,
             backoff: 1,
             answered: Vec::new(),
+            objections: BTreeSet::new(),
+            observes: false,
         }
     }
 
@@ -196,6 +203,12 @@ impl Terms {
                     self.stand(common, now, out);
                 }
             }
+            Message::Objection { term } => {
+                if self.leads(common) == Some(*term) {
+                    self.objections.insert(place);
+                }
+            }
+            Message::Admission { percent } => common.costs(place, f64::from(*percent) / 100.0),
         }
         Ok(())
     }
@@ -226,6 +239,7 @@ impl Terms {
             Timer::Sample => {
                 common.take_samples(now);
                 self.persist(common, out);
+                self.compare(common, now, out);
             }
             // As published only.
             Timer::Share => {}
@@ -242,10 +256,7 @@ impl Terms {
         out: &mut OutboxOf<Bandit>,
     ) {
         let Some(place) = common.place_of(peer.id) else { return };
-        if failed {
-            common.missed(place);
-            common.penalise(place);
-        }
+        common.gone(place, failed);
         if self.leader.is_some_and(|led| led.peer == peer) {
             self.suspected = Some(place);
             self.give_up_leader(now);
@@ -266,6 +277,44 @@ impl Terms {
         self.step_down(common, now);
         if tell {
             out.multicast(Message::Resigned { term });
+        }
+    }
+
+    pub(super) fn observe(
+        &mut self,
+        common: &mut Common,
+        now: Time,
+        observes: bool,
+        out: &mut OutboxOf<Bandit>,
+    ) {
+        self.observes = observes;
+        if observes {
+            self.resign(common, now, true, out);
+        }
+    }
+
+    /// Samples were taken: whoever knows somebody clearly better than the leader says so, and a leader to whom a majority
+    /// says so makes way once its time is up.
+    fn compare(&mut self, common: &mut Common, now: Time, out: &mut OutboxOf<Bandit>) {
+        let mut objections = core::mem::take(&mut self.objections);
+        let (Some(seat), Some(led), Some(margin)) =
+            (common.seat, self.leader, common.config.margin)
+        else {
+            return;
+        };
+        let Some(place) = common.place_of(led.peer.id) else { return };
+        let objects = common.knows_better(place, margin);
+        if led.peer != common.me {
+            if objects {
+                out.send(led.peer.id, Message::Objection { term: led.term });
+            }
+            return;
+        }
+        if objects {
+            objections.insert(seat);
+        }
+        if objections.len() >= common.quorum() && now.since(led.since) >= common.config.tenure {
+            self.resign(common, now, true, out);
         }
     }
 
@@ -376,7 +425,10 @@ impl Terms {
         common.dismiss();
         let (tabu, suspected) = (&self.tabu, self.suspected);
         let last = |node: usize| tabu.contains(&node) || Some(node) == suspected;
-        let own = common.candidates_with_last(common.quorum(), suspected, last);
+        let mut own = common.candidates_with_last(common.quorum(), suspected, last);
+        if self.observes {
+            own.clear();
+        }
         let list = common.names(&own);
         let mut lists = BTreeMap::from([(seat, own)]);
         for (from, (of, list)) in core::mem::take(&mut self.early) {
@@ -466,10 +518,12 @@ impl Terms {
         let stage = core::mem::replace(&mut self.stage, Stage::Calm);
         let Stage::Collecting { term, mut lists } = stage else { return };
         common.timers.clear(Timer::Collect);
-        let may = |node: usize| lists.contains_key(&node);
+        // Whoever has sent a list lives; whoever has sent an empty one does not stand.
+        let may = |node: usize| lists.get(&node).is_some_and(|list| !list.is_empty());
         let ballots = lists.values().map(Vec::as_slice);
         let winner = common.config.tally.winner(common.members.len(), ballots, may);
-        let winner = winner.or_else(|| lists.keys().next().copied()).unwrap_or(seat);
+        let winner = winner.or_else(|| lists.keys().copied().find(|&node| may(node)));
+        let Some(winner) = winner else { return self.try_later(common, now) };
         let own = lists.remove(&seat).unwrap_or_default();
         debug_assert!(term > self.term, "one vote in a term");
         self.term = term;
@@ -530,7 +584,7 @@ impl Terms {
         let votes = self.votes.entry(term).or_default();
         votes.insert(place);
         let led = self.leader.is_some_and(|led| led.term >= term);
-        if votes.len() >= common.quorum() && !led {
+        if votes.len() >= common.quorum() && !led && !self.observes {
             let voters: Vec<usize> = votes.iter().copied().collect();
             self.become_leader(common, now, term, &voters, out);
         }
@@ -549,6 +603,7 @@ impl Terms {
         self.settle(common);
         self.answered = alloc::vec![Time::ZERO; common.members.len()];
         voters.iter().for_each(|&place| self.answered[place] = now);
+        self.objections.clear();
         common.timers.set(Timer::Heartbeat, now + common.config.heartbeat);
         common.timers.set(Timer::Lease, now + common.config.lease());
         out.multicast(Message::ConfirmElection { term, voters: common.names(voters) });
@@ -631,6 +686,10 @@ impl Terms {
             common.penalise(winner);
             self.tabu.insert(winner);
         }
+        self.try_later(common, now);
+    }
+
+    fn try_later(&mut self, common: &mut Common, now: Time) {
         self.stage = Stage::Calm;
         let wait = common.rng.up_to(common.config.waits.collect * self.backoff);
         self.backoff = (self.backoff * 2).min(MOST_BACKOFF);
@@ -678,16 +737,14 @@ impl Terms {
     }
 
     fn persist(&self, common: &Common, out: &mut OutboxOf<Bandit>) {
-        let belief = |(&id, arm): (&NodeId, &super::estimator::Arm)| Belief {
-            id,
-            mean: arm.mean,
-            weight: arm.weight,
+        let belief = |(place, &id): (usize, &NodeId)| {
+            let (mean, weight) = common.chooser.estimates.kept(place);
+            Belief { id, mean, weight }
         };
-        let arms = common.chooser.estimates.arms();
         out.persist(Durable {
             term: self.term,
             voted_for: self.voted_for,
-            beliefs: common.members.iter().zip(arms).map(belief).collect(),
+            beliefs: common.members.iter().enumerate().map(belief).collect(),
         });
     }
 
@@ -699,7 +756,7 @@ impl Terms {
         state: &mut H,
     ) {
         use core::hash::Hash;
-        (self.term, self.voted_for, self.suspected).hash(state);
+        (self.term, self.voted_for, self.suspected, self.observes).hash(state);
         self.leader.map(|led| (led.peer, led.term)).hash(state);
         if let Some(led) = self.leader {
             let lives = match led.peer == common.me {

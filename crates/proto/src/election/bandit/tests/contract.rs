@@ -33,6 +33,8 @@ fn any_message() -> impl Strategy<Value = Message> {
         term().prop_map(|term| Message::Resigned { term }),
         term().prop_map(|nonce| Message::Ping { nonce }),
         term().prop_map(|nonce| Message::PingReply { nonce }),
+        term().prop_map(|term| Message::Objection { term }),
+        (0..=100_u8).prop_map(|percent| Message::Admission { percent }),
     ]
 }
 
@@ -48,7 +50,10 @@ fn any_config() -> impl Strategy<Value = Config> {
         Policy::Random,
         Policy::Next,
     ]);
-    (profile, policy).prop_map(|(profile, policy)| Config::new(profile, policy))
+    let margin = prop::sample::select(vec![None, Some(0.0), Some(0.3)]);
+    (profile, policy, margin).prop_map(|(profile, policy, margin)| {
+        Config::new(profile, policy).with_tenure(Duration::from_secs(1), margin).unwrap()
+    })
 }
 
 #[derive(Clone, Debug)]
@@ -61,14 +66,22 @@ enum Step {
 }
 
 fn any_step() -> impl Strategy<Value = Step> {
-    let feed = (any_peer(), 0..5_u8).prop_map(|(peer, kind)| match kind {
+    let feed = (any_peer(), 0..7_u8).prop_map(|(peer, kind)| match kind {
         0 => Feed::Up(peer),
         1 => Feed::Failed(peer),
         2 => Feed::Left(peer),
         3 => Feed::Halted,
+        4 => Feed::Suspected(peer),
+        5 => Feed::Reported { id: peer.id, percent: peer.boot.get() as u8 },
         _ => Feed::Restored,
     });
-    let command = prop::sample::select(vec![Command::Elect, Command::Resign, Command::Void]);
+    let command = prop::sample::select(vec![
+        Command::Elect,
+        Command::Resign,
+        Command::Void,
+        Command::Observe(true),
+        Command::Observe(false),
+    ]);
     prop_oneof![
         12 => (any_peer(), any_message()).prop_map(|(from, message)| Step::Hear(from, message)),
         6 => (0..3_000_000_u64).prop_map(Step::Wait),

@@ -341,3 +341,168 @@ fn those_who_distrust_each_other_agree_on_a_winner() {
     assert_eq!(votes(&sent), [(0, 3)]);
     assert_eq!(nodes.nodes[0].ballot(), Some((3, Some(id(0)))));
 }
+
+#[test]
+fn whoever_does_not_stand_votes_and_is_not_elected() {
+    let mut nodes = Nodes::new(3, greedy(Profile::Hardened)).believing(&[[0.9, 0.1, 0.5]; 3]);
+    nodes.input(1, ms(1), Input::Command(Command::Observe(true)));
+    let now = ms(2_000);
+    let lists: Vec<Sent> = (0..3).map(|node| nodes.timeout(node, now)).collect();
+    assert_eq!(lists[1], [(None, share(1, &[]))], "there, without a wish to lead");
+    for (to, from) in [(0, 1), (0, 2), (1, 0), (1, 2)] {
+        nodes.hear(to, now, from, &lists[from][0].1);
+    }
+    // All believe 1 to be the best.
+    assert_eq!(nodes.nodes[0].ballot(), Some((1, Some(id(2)))));
+    assert_eq!(nodes.nodes[1].ballot(), Some((1, Some(id(2)))));
+    // Not even by mistake.
+    for from in [0, 2] {
+        nodes.hear(1, now, from, &vote(1));
+    }
+    assert_eq!(nodes.leader(1), None);
+    nodes.hear(1, now, 2, &Message::Heartbeat { term: 1 });
+    assert_eq!(nodes.leader(1), Some(2));
+}
+
+#[test]
+fn where_nobody_stands_nobody_is_voted_for_and_no_term_is_used_up() {
+    let mut nodes = Nodes::new(3, greedy(Profile::Hardened));
+    nodes.input(0, ms(1), Input::Command(Command::Observe(true)));
+    let now = ms(2_000);
+    nodes.timeout(0, now);
+    nodes.hear(0, now, 1, &share(1, &[]));
+    nodes.hear(0, now, 2, &share(1, &[]));
+    assert_eq!(nodes.nodes[0].ballot(), Some((0, None)));
+    let (again, why) = nodes.nodes[0].deadline().unwrap();
+    assert_eq!(why, Timer::Stand);
+    assert_eq!(nodes.timeout(0, again), [(None, share(1, &[]))]);
+}
+
+#[test]
+fn a_leader_that_is_told_not_to_stand_resigns() {
+    let mut nodes = Nodes::new(3, greedy(Profile::Hardened));
+    for from in [1, 2] {
+        nodes.hear(0, ms(100), from, &vote(3));
+    }
+    let sent = nodes.input(0, ms(200), Input::Command(Command::Observe(true)));
+    assert_eq!(sent, [(None, Message::Resigned { term: 3 })]);
+}
+
+/// Of three, of which 0 leads: at `at` seconds all take samples.
+fn objecting(tenure: u64, margin: f64, cost: f64) -> (Nodes, Time) {
+    let config = greedy(Profile::Hardened);
+    let config = config.with_tenure(Duration::from_secs(tenure), Some(margin)).unwrap();
+    let mut nodes = Nodes::new(3, config).believing(&[[cost, 0.0, 0.9]; 3]);
+    for node in 0..3 {
+        // Somebody nothing was seen of is not better than anybody.
+        nodes.nodes[node].common.chooser.estimates.sample(1, 0.0);
+    }
+    let now = ms(29_000);
+    nodes.hear(0, now, 1, &vote(3));
+    nodes.hear(0, now, 2, &vote(3));
+    for node in [1, 2] {
+        nodes.hear(node, now, 0, &Message::Heartbeat { term: 3 });
+    }
+    (nodes, ms(30_000))
+}
+
+fn objections(sent: &Sent) -> usize {
+    sent.iter().filter(|(_, message)| matches!(message, Message::Objection { .. })).count()
+}
+
+#[test]
+fn a_leader_makes_way_to_somebody_clearly_better_if_a_majority_says_so() {
+    let (mut nodes, now) = objecting(0, 0.2, 0.8);
+    assert_eq!(nodes.timeout(2, now), [(Some(id(0)), Message::Objection { term: 3 })]);
+    nodes.hear(0, now, 2, &Message::Objection { term: 2 });
+    let alone = nodes.timeout(0, now);
+    assert!(alone.iter().all(|(_, message)| !matches!(message, Message::Resigned { .. })));
+    assert!(nodes.leads(0), "its own doubt, and one of another term");
+    for beat in 31..60 {
+        let at = ms(beat * 1_000 - 1);
+        nodes.hear(0, at, 1, &Message::HeartbeatAck { term: 3 });
+        nodes.timeout(0, at);
+    }
+    nodes.nodes[0].common.costs(0, 1.0);
+    nodes.hear(0, ms(59_900), 2, &Message::Objection { term: 3 });
+    let sent = nodes.timeout(0, ms(60_000));
+    assert!(sent.contains(&(None, Message::Resigned { term: 3 })), "{sent:?}");
+}
+
+#[test]
+fn tenure_and_margin_keep_a_leader_in_office() {
+    let (mut nodes, now) = objecting(0, 0.2, 0.15);
+    assert_eq!(objections(&nodes.timeout(2, now)), 0, "not clearly better");
+    let (mut nodes, now) = objecting(60, 0.2, 0.8);
+    nodes.hear(0, now, 2, &Message::Objection { term: 3 });
+    nodes.hear(0, now, 1, &Message::Objection { term: 3 });
+    nodes.timeout(0, now);
+    assert!(nodes.leads(0), "not yet");
+}
+
+#[test]
+fn evidence_from_outside_is_sampled_like_silence() {
+    let mut nodes = Nodes::new(3, greedy(Profile::Hardened)).believing(&[[0.0; 3]; 3]);
+    let mean = |nodes: &Nodes, of: usize| nodes.nodes[0].estimates().arm(of).mean;
+    nodes.input(0, ms(1), Input::Feed(Feed::Suspected(peer(1))));
+    let none = nodes.input(0, ms(1), Input::Feed(Feed::Reported { id: id(2), percent: 80 }));
+    assert_eq!(none, [], "what we hold against others we tell nobody");
+    nodes.timeout(0, ms(30_000));
+    assert_eq!([mean(&nodes, 1), mean(&nodes, 2)], [0.25, 0.4]);
+    let said = nodes.input(0, ms(30_001), Input::Feed(Feed::Reported { id: id(0), percent: 250 }));
+    assert_eq!(said, [(None, Message::Admission { percent: 100 })]);
+    nodes.hear(1, ms(30_001), 0, &said[0].1);
+    nodes.timeout(1, ms(30_002));
+    assert_eq!(nodes.nodes[1].estimates().arm(0).mean, 0.5, "one sample, and a prior of 0");
+}
+
+#[test]
+fn being_away_costs_every_interval_and_a_crash_costs_one() {
+    let mut nodes = Nodes::new(3, greedy(Profile::Hardened)).believing(&[[0.0; 3]; 3]);
+    let arm = |nodes: &Nodes| {
+        let arm = nodes.nodes[0].estimates().arm(1);
+        (arm.mean * arm.weight as f64, arm.samples)
+    };
+    nodes.input(0, ms(1), Input::Feed(Feed::Up(peer(1))));
+    nodes.input(0, ms(1), Input::Feed(Feed::Failed(peer(1))));
+    for at in [30_000, 60_000, 90_000] {
+        nodes.timeout(0, ms(at));
+    }
+    assert_eq!(arm(&nodes), (3.0, 3));
+    assert!(nodes.nodes[0].opinions().last().is_some_and(|worst| worst.id == id(1) && worst.out));
+    // Back, in a new life: the interval is marred. So is the next by one that nobody saw die.
+    let life = |boot| Feed::Up(Peer::new(id(1), Boot::new(boot)));
+    nodes.input(0, ms(90_001), Input::Feed(life(2)));
+    assert!(nodes.nodes[0].opinions().iter().all(|opinion| !opinion.out));
+    nodes.timeout(0, ms(120_000));
+    nodes.input(0, ms(120_001), Input::Feed(life(3)));
+    nodes.input(0, ms(120_002), Input::Feed(life(2)));
+    nodes.timeout(0, ms(150_000));
+    assert_eq!(arm(&nodes), (5.0, 5));
+    // Who says goodbye has not crashed.
+    let left = Feed::Left(Peer::new(id(1), Boot::new(3)));
+    nodes.input(0, ms(150_001), Input::Feed(left));
+    nodes.input(0, ms(150_002), Input::Feed(life(4)));
+    nodes.timeout(0, ms(180_000));
+    assert_eq!(arm(&nodes), (5.0, 6), "it was there, and nothing was wrong");
+}
+
+#[test]
+fn what_was_forgotten_does_not_come_back_with_a_restart() {
+    let config = Config::new(Profile::Hardened, Policy::Thompson { discount: 0.5 });
+    let mut nodes = Nodes::new(3, config.with_pings(None).unwrap());
+    for at in 1..=20 {
+        if at <= 10 {
+            nodes.nodes[0].common.missed(1);
+        } else {
+            nodes.nodes[0].common.heard(1);
+        }
+        nodes.timeout(0, ms(at * 30_000));
+    }
+    let belief = nodes.disks[0].as_ref().unwrap().beliefs[1];
+    assert!(belief.mean < 0.01 && belief.weight <= 3, "{belief:?}");
+    let disk = nodes.disks[0].clone();
+    let again = Bandit::new(peer(0), members(3), config, Seed::new(1), disk);
+    let cost = |node: &Bandit| node.common.chooser.cost(1);
+    assert!((cost(&again) - cost(&nodes.nodes[0])).abs() < 0.01);
+}
