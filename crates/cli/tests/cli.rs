@@ -296,3 +296,44 @@ fn mischief_with_the_lab_is_answered_clearly() {
     assert!(text(&output.stderr).contains("announce-sq.csv:1: this is not a results file"));
     assert_eq!(std::fs::read_to_string(&results).unwrap(), "cell,what\nrubbish\n");
 }
+
+#[test]
+fn a_field_can_be_exported_and_looked_at() {
+    let folder = std::env::temp_dir().join(format!("bellwether-cli-field-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let path = |name: &str| folder.join(name).display().to_string();
+    let field = scenario("moving-field.toml");
+    let (walk, packed, links, frames) =
+        (path("walk.movements"), path("walk.movements.gz"), path("links.csv"), path("frames"));
+    let run = |args: &[&str]| {
+        let output = bellwether(&[&["sim", &field, "--json"], args].concat());
+        (output.status.code(), text(&output.stderr), text(&output.stdout))
+    };
+    let (code, errors, plain) =
+        run(&["--movement", &walk, "--links", &links, "--frames", &frames, "--every", "20s"]);
+    assert_eq!((code, errors.as_str()), (Some(0), ""));
+    assert_eq!(run(&["--movement", &packed]).0, Some(0));
+    // Read back, the movement gives the same run, but for its name in the digest.
+    for file in [&walk, &packed] {
+        let mobility = format!("network.mobility={{ kind = \"trace\", file = \"{file}\" }}");
+        let (code, errors, again) = run(&["--set", &mobility]);
+        assert_eq!(code, Some(0), "{errors}");
+        let (plain, again) = (json(plain.as_bytes()), json(again.as_bytes()));
+        assert_eq!(plain["trace_hashes"], again["trace_hashes"]);
+    }
+    let links = std::fs::read_to_string(links).unwrap();
+    assert!(links.lines().count() > 100, "{links}");
+    assert!(links.starts_with("0.000000,0,"), "{links}");
+    for name in ["frame-00000.svg", "frame-00002.svg", "animation.svg", "index.html"] {
+        assert!(folder.join("frames").join(name).exists(), "{name}");
+    }
+    assert!(!folder.join("frames/frame-00003.svg").exists());
+    // Nothing is overwritten, and who has no place has no pictures.
+    assert!(run(&["--movement", &walk]).1.contains("exists already"));
+    let nowhere = bellwether(&["sim", &scenario("announce-delay.toml"), "--links", "x"]);
+    assert_eq!(nowhere.status.code(), Some(2));
+    assert!(text(&nowhere.stderr).contains("have no positions"), "{}", text(&nowhere.stderr));
+    let idle = bellwether(&["sim", &field, "--frames", "x", "--every", "0s"]);
+    assert_eq!(idle.status.code(), Some(2));
+    std::fs::remove_dir_all(&folder).unwrap();
+}

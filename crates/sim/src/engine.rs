@@ -249,6 +249,9 @@ impl<M: Machine, O: Observer<M>> Sim<M, O> {
                 return true;
             }
             self.relink();
+            if self.observer.done() {
+                return true;
+            }
         }
         self.handle_until(to)
     }

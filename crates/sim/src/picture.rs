@@ -291,11 +291,15 @@ impl Story {
 
     fn head(&self) -> String {
         let (width, height) = (self.size.0 * self.scale(), self.size.1 * self.scale());
+        let border = format!(
+            r##"<rect x="{MARGIN}" y="{MARGIN}" width="{width:.1}" height="{height:.1}" fill="none" stroke="#e4e4e4"/>"##
+        );
         let (width, height) = (width + 2.0 * MARGIN, height + 2.0 * MARGIN);
         format!(
             r##"<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0} {height:.0}" width="{width:.0}" height="{height:.0}" font-family="sans-serif" font-size="9" text-anchor="middle">
 <rect width="100%" height="100%" fill="#fff"/>
-<g stroke="#999" stroke-width="1" fill="none">
+{border}
+<g stroke="#b4b4b4" stroke-width="1" fill="none">
 "##
         )
     }
@@ -390,8 +394,8 @@ fn colour(node: u32) -> String {
 /// Pixels along the longer side, and around it.
 const WIDTH: f64 = 640.0;
 const MARGIN: f64 = 20.0;
-const DISC: u32 = 7;
-const HALO: u32 = 14;
+const DISC: u32 = 8;
+const HALO: u32 = 15;
 /// Seconds that an animation lasts at most.
 const LONGEST: f64 = 30.0;
 /// Nodes up to which they have their numbers on.

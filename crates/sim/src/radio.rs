@@ -219,7 +219,7 @@ impl Air {
     /// A station stops: what it has not begun to send is given back, what it is sending is lost to all.
     pub fn silence(&mut self, station: u32) -> impl Iterator<Item = Frame> + use<> {
         let station = &mut self.stations[station as usize];
-        let begun = station.queue.pop_front().filter(|_| station.sending);
+        let begun = if station.sending { station.queue.pop_front() } else { None };
         let mut rest = std::mem::take(&mut station.queue);
         if let Some(frame) = begun {
             station.cut_short = true;

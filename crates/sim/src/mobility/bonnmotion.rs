@@ -112,9 +112,9 @@ fn trajectory(
         let times = || numbers.iter().step_by(per);
         times().zip(times().skip(1)).position(|(before, after)| after < before)
     };
-    let fits = |per: usize| values.len() % per == 0 && ascend(per).is_none();
+    let fits = |per: usize| values.len().is_multiple_of(per) && ascend(per).is_none();
     let per = if solid || (!fits(3) && fits(4)) { 4 } else { 3 };
-    if values.len() % per != 0 {
+    if !values.len().is_multiple_of(per) {
         let wanted = if solid { "4, t x y z" } else { "3, t x y (or 4, t x y z)" };
         let count = values.len();
         return Err(wrong(last, format!("is value {count} of a line that needs them by {wanted}")));

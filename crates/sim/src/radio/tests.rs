@@ -194,6 +194,11 @@ fn a_full_queue_drops_and_a_stopped_station_sends_no_more() {
     let (mut receivers, mut plans) = (Vec::new(), Vec::new());
     shack.air.end(now + airtime(4), 0, &mut receivers, &mut plans);
     assert_eq!((receivers, plans), (vec![], vec![]));
+    // Before it has begun to send, all is given back.
+    (0..3).for_each(|_| shack.offer(at(500_000), 0, 4));
+    assert_eq!(shack.air.silence(0).count(), 3);
+    shack.play();
+    assert!(shack.heard.is_empty());
     // And it can begin again.
     shack.offer(at(1_000_000), 0, 4);
     shack.play();

@@ -5,7 +5,7 @@ use std::{fmt, sync::Arc};
 use bellwether_proto::Duration;
 
 use super::{
-    Placement,
+    Network, Placement,
     section::{Field, Reader, Result, Section},
 };
 use crate::{
@@ -158,6 +158,41 @@ fn speed(section: &mut Section<'_>, default: (f64, f64)) -> Result<(f64, f64)> {
 fn pause(section: &mut Section<'_>) -> Result<Duration> {
     section.or("pause", Duration::from_secs(10), Field::duration)
 }
+
+/// Refuses a movement that memory would not hold, going by how long legs are on average.
+pub(super) fn bounded(
+    field: &Field<'_>,
+    network: &Network,
+    duration: Duration,
+    nodes: u64,
+) -> Result<()> {
+    let Placement::Field { side, .. } = network.placement else { return Ok(()) };
+    let leg = match network.mobility {
+        Mobility::Still | Mobility::Trace(_) => return Ok(()),
+        Mobility::RandomWaypoint { speed, pause }
+        | Mobility::PointOfInterest { speed, pause, .. } => {
+            // Two points of a square are about half its side apart.
+            side / (speed.0 + speed.1) + pause.as_secs_f64()
+        }
+        Mobility::RandomWalk { speed, pause, leg } => {
+            let leg = leg.as_secs_f64();
+            let bounces = leg * (speed.0 + speed.1) / 2.0 / side;
+            (leg + pause.as_secs_f64()) / (1.0 + bounces)
+        }
+        // Five metres and ten seconds are the least of both.
+        Mobility::LevyWalk(_) => 15.0 / (1.0 + 5.0 / side),
+    };
+    let legs = nodes as f64 * duration.as_secs_f64() / leg;
+    if legs <= MOST_LEGS {
+        return Ok(());
+    }
+    let problem = format!("goes some {legs:.0} legs: {nodes} nodes, {leg:.6} s each, {duration}");
+    let error = field.error_unquoted(problem);
+    Err(error.with_allowed("at most 20000000 legs: a shorter run, fewer nodes or longer legs"))
+}
+
+/// Most legs of all nodes together. Arbitrary: a gigabyte of waypoints.
+const MOST_LEGS: f64 = 2e7;
 
 /// Reads `radio`.
 pub(super) fn radio(field: Field<'_>, placement: &Placement) -> Result<Radio> {

@@ -59,8 +59,11 @@ impl Scenario {
     }
 
     /// From when on nothing new goes wrong, clocks that drift and parts that stay apart aside; `None` if
-    /// something goes on to the end.
+    /// something goes on to the end, as it does where nodes move.
     pub fn quiet_from(&self) -> Option<Duration> {
+        if self.network.mobility != Mobility::Still {
+            return None;
+        }
         let mut quiet = self.network.start_spread;
         let (mut cut, mut healed) = (None, None);
         for fault in &self.faults {

@@ -196,14 +196,14 @@ fn scenario(mut root: Section<'_>) -> Result<Scenario> {
     };
     root.end()?;
     nodes.judge()?;
-    moves_everybody(&described, &network, &protocol, &nodes)?;
+    moves_everybody(&described, (&network, duration), &protocol, &nodes)?;
     Ok(Scenario { name, duration, until, network, protocol, faults })
 }
 
-/// Refuses movements of too few, and those that nobody would follow.
+/// Refuses movements of too few, too long ones, and those that nobody would follow.
 fn moves_everybody(
     described: &Field<'_>,
-    network: &Network,
+    (network, duration): (&Network, Duration),
     protocol: &Protocol,
     nodes: &Nodes<'_>,
 ) -> Result<()> {
@@ -222,7 +222,7 @@ fn moves_everybody(
             let problem = format!("moves {moved} nodes, but there are {total}, joiners included");
             Err(field.error_unquoted(problem).with_allowed("a line for each node, or fewer nodes"))
         }
-        _ => Ok(()),
+        _ => field::bounded(&field, network, duration, total),
     }
 }
 
