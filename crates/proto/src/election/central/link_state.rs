@@ -29,7 +29,7 @@ use alloc::{
 };
 use core::ops::RangeInclusive;
 
-use super::{Context, Mark, Message, Timer, cel::is_pruned, config};
+use super::{Context, Mark, Message, Timer, cel::is_pruned, config, first_number};
 use crate::{
     id::{NodeId, Peer},
     rng::{Rng, mix},
@@ -59,7 +59,7 @@ pub(super) struct LinkState {
 
 impl LinkState {
     pub(super) fn new(me: Peer, settings: config::LinkState) -> Self {
-        let clock = if settings.boots { me.boot.get() << BOOT_SHIFT } else { 0 };
+        let clock = if settings.boots { first_number(me.boot) } else { 0 };
         Self {
             map: Map::new(me.id, View::new(me.id, clock, [])),
             settings,
@@ -106,7 +106,7 @@ impl LinkState {
         {
             self.send(context);
             let behind = now.since(self.tick).as_micros() / period.as_micros();
-            self.tick = self.tick + period * (behind + 1);
+            self.tick += period * (behind + 1);
         }
         if self.digest <= now {
             self.dirty.append(&mut self.held);
@@ -393,8 +393,6 @@ fn around(span: Duration, rng: &mut Rng) -> Duration {
     (span * 3).div(4) + rng.up_to(span.div(2))
 }
 
-/// Behind the boot number in a clock: four thousand million changes of view in one life.
-const BOOT_SHIFT: u32 = 32;
 /// What a datagram has left for entries, behind its header, its kind and two counts.
 const ROOM: usize = crate::wire::MAX_DATAGRAM - crate::wire::HEADER_LEN - 6;
 /// Marks to a datagram: up to 24 bytes each, and 21 for the range.
