@@ -48,6 +48,8 @@ pub(super) struct LinkState {
     held: BTreeSet<NodeId>,
     /// Entries that nobody leads to, and since when.
     lost: BTreeMap<NodeId, Time>,
+    /// When the first of them has been lost for long enough (H9).
+    sweep: Time,
     /// The topology that `lost` follows from.
     swept: Option<u64>,
     /// The next tick, whether or not there will be anything to send.
@@ -66,6 +68,7 @@ impl LinkState {
             dirty: BTreeSet::new(),
             held: BTreeSet::new(),
             lost: BTreeMap::new(),
+            sweep: Time::NEVER,
             swept: None,
             tick: Time::NEVER,
             digest: Time::NEVER,
@@ -96,7 +99,7 @@ impl LinkState {
             consider(self.tick, Timer::Tick);
         }
         consider(self.digest, Timer::Digest);
-        consider(self.sweep(), Timer::Sweep);
+        consider(self.sweep, Timer::Sweep);
     }
 
     pub(super) fn due(&mut self, context: &mut Context<'_>) {
@@ -115,10 +118,11 @@ impl LinkState {
             self.interval = (self.interval * 2).min(self.settings.quiet);
             self.digest = now + around(self.interval, context.rng);
         }
-        if self.sweep() <= now {
+        if self.sweep <= now {
             let (lost, memory) = (&mut self.lost, self.settings.memory);
             self.map.retain(|id| lost.get(&id).is_none_or(|&since| since + memory > now));
             lost.retain(|_, since| *since + memory > now);
+            self.swept = None;
             self.take_stock(context);
         }
     }
@@ -329,13 +333,9 @@ impl LinkState {
                 }
             }
         }
-        self.swept = Some(self.map.topology());
-    }
-
-    /// H9: when the next entry has been unreachable for long enough.
-    fn sweep(&self) -> Time {
         let oldest = self.lost.values().copied().min();
-        oldest.map_or(Time::NEVER, |since| since + self.settings.memory)
+        self.sweep = oldest.map_or(Time::NEVER, |since| since + self.settings.memory);
+        self.swept = Some(self.map.topology());
     }
 }
 
