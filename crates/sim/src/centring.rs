@@ -241,7 +241,7 @@ impl Centring {
     fn advance(&mut self, now: Time) {
         while self.sample <= now {
             self.sample_paths();
-            self.sample = self.sample + SAMPLES;
+            self.sample += SAMPLES;
         }
         while self.standing <= now {
             self.spend(self.standing);
@@ -250,7 +250,7 @@ impl Centring {
                 instability: self.spent.wrong / self.spent.present.max(f64::MIN_POSITIVE),
                 components: self.now.components,
             });
-            self.standing = self.standing + STANDINGS;
+            self.standing += STANDINGS;
         }
         self.spend(now);
     }

@@ -22,6 +22,8 @@ use bellwether_proto::{
 pub struct Flips {
     /// How many nodes there are.
     pub nodes: u32,
+    /// With what probability two of them are linked at first, and know it.
+    pub linked: f64,
     /// How many links come or go, one after the other.
     pub flips: u32,
     /// How long after each other.
@@ -45,6 +47,7 @@ impl Default for Flips {
     fn default() -> Self {
         Self {
             nodes: 8,
+            linked: 0.0,
             flips: 30,
             spacing: Duration::from_millis(30),
             detection: Duration::from_millis(60),
@@ -195,14 +198,24 @@ impl World {
             world.nodes.push(Node { machine: None, boot: 0, wake: None });
             world.boot(node);
         }
+        for a in 0..flips.nodes {
+            for b in a + 1..flips.nodes {
+                if world.rng.chance(flips.linked) {
+                    world.links.insert((a, b));
+                    world.look(a, b);
+                    world.look(b, a);
+                }
+            }
+        }
         let count = u64::from(flips.nodes);
+        let start = Time::ZERO + SETTLED;
         for flip in 1..=u64::from(flips.flips) {
             let a = world.rng.below(count) as u32;
             let b = ((u64::from(a) + 1 + world.rng.below(count - 1)) % count) as u32;
-            world.at(Time::ZERO + flips.spacing * flip, Event::Flip(a.min(b), a.max(b)));
+            world.at(start + flips.spacing * flip, Event::Flip(a.min(b), a.max(b)));
         }
         for _ in 0..flips.crashes {
-            let crash = Time::ZERO + world.rng.up_to(flips.spacing * u64::from(flips.flips));
+            let crash = start + world.rng.up_to(flips.spacing * u64::from(flips.flips));
             let node = world.rng.below(count) as u32;
             world.at(crash, Event::Crash(node));
             let away = Duration::from_millis(10) + world.rng.up_to(flips.detection * 4);
@@ -392,6 +405,9 @@ impl World {
         (0..).zip(&self.nodes).filter_map(|(node, slot)| Some((node, slot.machine.as_ref()?)))
     }
 }
+
+/// For what is known at first to be known to all.
+const SETTLED: Duration = Duration::from_secs(1);
 
 fn id(node: u32) -> NodeId {
     NodeId::new(u64::from(node))

@@ -79,7 +79,10 @@ fn boots_outbid_a_past_life_at_once() {
     let config = Config::hardened(Detection::Given).unwrap();
     let life = |boot| Central::new(Peer::new(id(1), Boot::new(boot)), config, Seed::new(1));
     let clock = |node: &Central| node.map().unwrap().own().clock();
-    assert!(clock(&life(2)) > clock(&life(1)) + 1_000_000);
+    for boot in [1, 2, 1_700_000_000_000] {
+        assert!(clock(&life(boot + 1)) > clock(&life(boot)) + 1_000_000, "{boot}");
+    }
+    assert!(clock(&life(u64::MAX)) < u64::MAX / 2, "there is room for changes");
 }
 
 #[test]
@@ -294,4 +297,22 @@ fn numbered_claims_do_not_keep_a_dead_leader_alive() {
         }
     };
     assert!(follows_the_dead(false) && !follows_the_dead(true));
+}
+
+#[test]
+fn clocks_at_their_end_are_survived() {
+    for config in [topology_aware(), cel(1.0), at_once(), both()[0]] {
+        let mut node = Node::new(1, config);
+        node.up(2);
+        let view = View::new(id(1), u64::MAX, [id(9)]);
+        let entries = [Entry { id: id(1), view }];
+        let message = match config.profile() {
+            Profile::LinkState(_) => Message::Entries(entries.into()),
+            _ => Message::Known(entries.into()),
+        };
+        node.hear(2, &message);
+        node.down(2);
+        node.up(3);
+        assert!(node.leader() <= 9);
+    }
 }
