@@ -14,6 +14,7 @@
 //! | [`membership`] | who is there |
 //! | [`election`] | who leads |
 //! | [`churn`] | how far lists disagree about who is there |
+//! | [`topology`] | who hears whom, and who is in the middle |
 //! | [`stack`] | an election on a membership, as one machine |
 //!
 //! The crate is `no_std` with `alloc`, contains no `unsafe`, and gives the same trace for the same
@@ -37,6 +38,7 @@ pub mod membership;
 pub mod rng;
 pub mod stack;
 pub mod time;
+pub mod topology;
 pub mod wire;
 
 pub use epoch::Epoch;

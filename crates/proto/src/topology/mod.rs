@@ -1,0 +1,22 @@
+//! Who hears whom, and who is in the middle of it.
+//!
+//! | module | holds |
+//! |---|---|
+//! | [`graph`] | an undirected graph of numbered nodes, and searches in it |
+//! | [`closeness`] | sums of distances: of all nodes at once, after a change, within a few hops |
+//! | [`betweenness`] | how many shortest paths a node lies on, exactly |
+//! | [`tree`], [`walks`] | centrality in a spanning tree; by walks, which is eigenvector centrality |
+//!
+//! All scores are integers or exact fractions, so that two nodes with equal maps never name different leaders because
+//! of a rounding.
+
+pub mod betweenness;
+pub mod closeness;
+pub mod graph;
+pub mod tree;
+pub mod walks;
+
+pub use self::{closeness::Closeness, graph::Graph};
+
+#[cfg(test)]
+mod tests;
