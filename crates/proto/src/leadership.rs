@@ -104,6 +104,13 @@ pub enum Why {
         /// The node followed.
         leader: NodeId,
     },
+    /// Nobody among the `members` of our component has a better score, as far as our map of it goes.
+    Central {
+        /// How many they are, this node included.
+        members: u32,
+        /// The leader's score: the sum of its distances to all, or its neighbours.
+        score: u64,
+    },
 }
 
 impl fmt::Display for Why {
@@ -119,6 +126,9 @@ impl fmt::Display for Why {
             Self::Electing { since } => write!(f, "no leader since {since}"),
             Self::Unanswered { leader } => {
                 write!(f, "following {leader}, which has not answered yet")
+            }
+            Self::Central { members, score } => {
+                write!(f, "most central of {members} with a score of {score}")
             }
         }
     }

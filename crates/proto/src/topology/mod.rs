@@ -5,6 +5,7 @@
 //! | [`graph`] | an undirected graph of numbered nodes, and searches in it |
 //! | [`closeness`] | sums of distances: of all nodes at once, after a change, within a few hops |
 //! | [`betweenness`] | how many shortest paths a node lies on, exactly |
+//! | [`detector`], [`map`] | who is in range; what a node knows of who hears whom, and who leads by it |
 //! | [`tree`], [`walks`] | centrality in a spanning tree; by walks, which is eigenvector centrality |
 //!
 //! All scores are integers or exact fractions, so that two nodes with equal maps never name different leaders because
@@ -12,7 +13,9 @@
 
 pub mod betweenness;
 pub mod closeness;
+pub mod detector;
 pub mod graph;
+pub mod map;
 pub mod tree;
 pub mod walks;
 

@@ -1,0 +1,542 @@
+//! What one node knows of its network: who hears whom, as those concerned have told.
+//!
+//! A [`Map`] holds one [`View`] per node and answers `Leader()` (rules L1 to L3 of `docs/protocols/central.md`): the
+//! component is whoever can be reached from ourselves, the leader its best member by `(score, id)`. All scores are
+//! integers, so that equal maps never name different leaders.
+//!
+//! The links of a map may contradict each other, since its two ends tell at different times. [`Edges`] says what then
+//! counts. Stored links lead one way only, which is why this has a search of its own beside [`Graph`](super::Graph).
+//!
+//! Answers are asked for after every input and maps change far less often, mostly between a few states while a link
+//! flaps: [`Survey`] remembers some answers by the hash of what they follow from.
+
+use alloc::{sync::Arc, vec::Vec};
+use core::cmp::Reverse;
+
+use crate::{id::NodeId, rng::mix};
+
+/// What a node has told of itself: whom it hears, and how often that has changed.
+///
+/// Ordered by clock, then by content: a total order, so that even two contents under one clock have a larger one (H2).
+#[derive(Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub struct View {
+    clock: u64,
+    /// Ascending, itself included.
+    neighbours: Arc<[NodeId]>,
+}
+
+impl View {
+    /// What `owner` tells: it hears these, and is always counted among them.
+    pub fn new(owner: NodeId, clock: u64, hears: impl IntoIterator<Item = NodeId>) -> Self {
+        let mut neighbours: Vec<NodeId> = hears.into_iter().collect();
+        neighbours.push(owner);
+        neighbours.sort_unstable();
+        neighbours.dedup();
+        Self { clock, neighbours: neighbours.into() }
+    }
+
+    /// How often it has changed; what that means is the protocol's affair.
+    pub const fn clock(&self) -> u64 {
+        self.clock
+    }
+
+    /// Whom it hears and itself, ascending.
+    pub fn neighbours(&self) -> &[NodeId] {
+        &self.neighbours
+    }
+
+    /// Whether `id` is heard, or is the owner.
+    pub fn contains(&self, id: NodeId) -> bool {
+        match self.neighbours.len() {
+            // Views are mostly this small, and then looking at all is quicker than deciding where to look.
+            0..=16 => self.neighbours.contains(&id),
+            _ => self.neighbours.binary_search(&id).is_ok(),
+        }
+    }
+
+    /// Whether both tell the same neighbours, whatever the clocks.
+    pub fn agrees(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.neighbours, &other.neighbours) || self.neighbours == other.neighbours
+    }
+
+    /// The same under another clock.
+    pub fn at(&self, clock: u64) -> Self {
+        Self { clock, neighbours: Arc::clone(&self.neighbours) }
+    }
+
+    /// These neighbours added, under another clock.
+    pub fn with(&self, ids: &[NodeId], clock: u64) -> Self {
+        if ids.iter().all(|&id| self.contains(id)) {
+            return self.at(clock);
+        }
+        let mut all: Vec<NodeId> = self.neighbours.iter().chain(ids).copied().collect();
+        all.sort_unstable();
+        all.dedup();
+        Self { clock, neighbours: all.into() }
+    }
+
+    /// These neighbours taken away, under another clock.
+    pub fn without(&self, ids: &[NodeId], clock: u64) -> Self {
+        if !ids.iter().any(|&id| self.contains(id)) {
+            return self.at(clock);
+        }
+        let left = self.neighbours.iter().copied().filter(|id| !ids.contains(id));
+        Self { clock, neighbours: left.collect() }
+    }
+}
+
+/// A node and what it has told.
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
+pub struct Entry {
+    /// Who.
+    pub id: NodeId,
+    /// What it told.
+    pub view: View,
+}
+
+/// Which links of a map count.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub enum Edges {
+    /// Those told by either end, in that direction: as published. Whoever cannot reach the whole component that way
+    /// is no candidate; otherwise one with nobody to reach would be nearest to all (E12).
+    AsStored,
+    /// Those told by both ends, or by one about another that nothing is known of yet (H8).
+    Mutual,
+}
+
+/// By what the leader is the best of its component.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub enum Criterion {
+    /// The smallest sum of distances.
+    Closeness,
+    /// The most neighbours.
+    Degree,
+}
+
+/// One node's map. Always has an entry of its own.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Map {
+    me: NodeId,
+    /// By identity.
+    entries: Vec<Entry>,
+    /// The digest of each entry.
+    digests: Vec<u64>,
+    /// All of them together.
+    topology: u64,
+}
+
+impl Map {
+    /// The map of a node that knows only what it tells itself.
+    pub fn new(me: NodeId, own: View) -> Self {
+        let digest = digest(me, &own);
+        Self {
+            me,
+            entries: [Entry { id: me, view: own }].into(),
+            digests: [digest].into(),
+            topology: digest,
+        }
+    }
+
+    /// Whose map it is.
+    pub const fn me(&self) -> NodeId {
+        self.me
+    }
+
+    /// What is known, by identity.
+    pub fn entries(&self) -> &[Entry] {
+        &self.entries
+    }
+
+    /// What `id` told.
+    pub fn get(&self, id: NodeId) -> Option<&View> {
+        self.find(id).ok().map(|at| &self.entries[at].view)
+    }
+
+    /// What we tell ourselves.
+    pub fn own(&self) -> &View {
+        let Ok(at) = self.find(self.me) else { unreachable!("remove() keeps the own entry") };
+        &self.entries[at].view
+    }
+
+    /// Where `id` is among the entries, or would be.
+    pub fn find(&self, id: NodeId) -> Result<usize, usize> {
+        self.entries.binary_search_by_key(&id, |entry| entry.id)
+    }
+
+    /// Notes what `id` told, in place of what it told before.
+    pub fn set(&mut self, id: NodeId, view: View) {
+        match self.find(id) {
+            Ok(at) => self.replace(at, view),
+            Err(at) => self.insert(at, id, view),
+        }
+    }
+
+    /// The same where the place is known already.
+    pub fn replace(&mut self, at: usize, view: View) {
+        let entry = &mut self.entries[at];
+        if !entry.view.agrees(&view) {
+            let new = digest(entry.id, &view);
+            self.topology ^= self.digests[at] ^ new;
+            self.digests[at] = new;
+        }
+        entry.view = view;
+    }
+
+    /// Notes what `id` told first; `at` is where [`Map::find`] did not find it.
+    pub fn insert(&mut self, at: usize, id: NodeId, view: View) {
+        let digest = digest(id, &view);
+        self.topology ^= digest;
+        self.digests.insert(at, digest);
+        self.entries.insert(at, Entry { id, view });
+    }
+
+    /// Forgets what others told, but for those that `keep` says to keep. Whether there was anything to forget.
+    pub fn retain(&mut self, mut keep: impl FnMut(NodeId) -> bool) -> bool {
+        let before = self.entries.len();
+        let me = self.me;
+        let (mut at, mut topology) = (0, self.topology);
+        let digests = &mut self.digests;
+        self.entries.retain(|entry| {
+            let stays = entry.id == me || keep(entry.id);
+            if stays {
+                at += 1;
+            } else {
+                topology ^= digests.remove(at);
+            }
+            stays
+        });
+        self.topology = topology;
+        self.entries.len() < before
+    }
+
+    /// A hash of who told whom, whatever the clocks.
+    pub const fn topology(&self) -> u64 {
+        self.topology
+    }
+
+    /// All of it, to be sent.
+    pub fn snapshot(&self) -> Arc<[Entry]> {
+        self.entries.as_slice().into()
+    }
+}
+
+/// The answer a map gives.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub struct Answer {
+    /// The best member of our component.
+    pub leader: NodeId,
+    /// Its score: a sum of distances, or a number of neighbours.
+    pub score: u64,
+    /// How many are in the component.
+    pub members: u32,
+    /// How many of those have told nothing yet.
+    pub unknown: u32,
+    /// A hash of what the members told, whatever the clocks: whoever holds the same gives the same answer. Lets a
+    /// resource tell two leaders of one component apart (E27).
+    pub map: u64,
+}
+
+/// One member of a component, and how it stands.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub struct Rank {
+    /// Who.
+    pub id: NodeId,
+    /// Its score, as in [`Answer`]; `None` if it is no candidate.
+    pub score: Option<u64>,
+    /// Hops from ourselves.
+    pub hops: u32,
+}
+
+/// Finds leaders, reusing what it has allocated and what it has found before.
+#[derive(Clone, Debug)]
+pub struct Survey {
+    edges: Edges,
+    criterion: Criterion,
+    /// Which topology the fields below describe.
+    seen: Option<u64>,
+    /// Members nearest first; ourselves at 0. Above the map's entries come those that have none.
+    members: Vec<u32>,
+    hops: Vec<u32>,
+    /// Where in `members` each is, by place in the map; [`NOWHERE`] if it is not there.
+    places: Vec<u32>,
+    /// Named in the map, but without an entry.
+    strangers: Vec<NodeId>,
+    /// Whom each member leads to: from `starts[m]` to `starts[m + 1]`.
+    starts: Vec<u32>,
+    targets: Vec<u32>,
+    scores: Vec<Option<u64>>,
+    reach: Vec<u64>,
+    next: Vec<u64>,
+    answers: [Option<(u64, Answer)>; REMEMBERED],
+}
+
+impl Survey {
+    /// Nothing seen yet.
+    pub fn new(edges: Edges, criterion: Criterion) -> Self {
+        Self {
+            edges,
+            criterion,
+            seen: None,
+            members: Vec::new(),
+            hops: Vec::new(),
+            places: Vec::new(),
+            strangers: Vec::new(),
+            starts: Vec::new(),
+            targets: Vec::new(),
+            scores: Vec::new(),
+            reach: Vec::new(),
+            next: Vec::new(),
+            answers: [None; REMEMBERED],
+        }
+    }
+
+    /// Who leads.
+    pub fn answer(&mut self, map: &Map) -> Answer {
+        let key = map.topology();
+        let slot = (key % REMEMBERED as u64) as usize;
+        if let Some((known, answer)) = self.answers[slot]
+            && known == key
+        {
+            return answer;
+        }
+        self.look(map);
+        self.score();
+        let best = (0..self.members.len()).filter_map(|at| Some((at, self.scores[at]?)));
+        let id = |at: usize| self.id(map, self.members[at]);
+        let (at, score) = match self.criterion {
+            Criterion::Closeness => best.min_by_key(|&(at, score)| (score, Reverse(id(at)))),
+            Criterion::Degree => best.max_by_key(|&(at, score)| (score, id(at))),
+        }
+        .expect("we are a candidate ourselves: we reach all that we reach");
+        let hash = |&member: &u32| map.digests.get(member as usize).copied().unwrap_or(0);
+        let unknown = self.members.iter().filter(|&&at| at as usize >= map.entries.len()).count();
+        let answer = Answer {
+            leader: id(at),
+            score,
+            members: self.members.len() as u32,
+            unknown: unknown as u32,
+            map: self.members.iter().map(hash).fold(0, |all, one| all ^ one),
+        };
+        self.answers[slot] = Some((key, answer));
+        answer
+    }
+
+    /// The score of a member by the last answer; `None` if it is no candidate.
+    pub fn score_of(&mut self, map: &Map, id: NodeId) -> Option<u64> {
+        self.look(map);
+        self.score();
+        let at = self.place(map, id)?;
+        self.scores[at as usize]
+    }
+
+    /// All members, best first.
+    pub fn table(&mut self, map: &Map) -> Vec<Rank> {
+        self.look(map);
+        self.score();
+        let rank = |at: usize| Rank {
+            id: self.id(map, self.members[at]),
+            score: self.scores[at],
+            hops: self.hops[at],
+        };
+        let mut table: Vec<Rank> = (0..self.members.len()).map(rank).collect();
+        table.sort_by_key(|rank| {
+            let score = rank.score.map(|score| match self.criterion {
+                Criterion::Closeness => score,
+                Criterion::Degree => u64::MAX - score,
+            });
+            (score.is_none(), score, Reverse(rank.id))
+        });
+        table
+    }
+
+    /// Hops from ourselves to `id`; `None` if it is in no component of ours.
+    pub fn hops(&mut self, map: &Map, id: NodeId) -> Option<u32> {
+        self.look(map);
+        self.place(map, id).map(|at| self.hops[at as usize])
+    }
+
+    /// Which entries of the map are of our component, by their place, and how far they are.
+    pub fn reached(&mut self, map: &Map) -> impl Iterator<Item = (usize, Option<u32>)> {
+        self.look(map);
+        let places = self.places[..map.entries.len()].iter().enumerate();
+        places.map(|(at, &place)| (at, (place != NOWHERE).then(|| self.hops[place as usize])))
+    }
+
+    /// Which member `id` is.
+    fn place(&self, map: &Map, id: NodeId) -> Option<u32> {
+        let at = match map.find(id) {
+            Ok(at) => at,
+            Err(_) => {
+                map.entries.len() + self.strangers.iter().position(|&stranger| stranger == id)?
+            }
+        };
+        Some(self.places[at]).filter(|&place| place != NOWHERE)
+    }
+
+    fn id(&self, map: &Map, node: u32) -> NodeId {
+        match map.entries.get(node as usize) {
+            Some(entry) => entry.id,
+            None => self.strangers[node as usize - map.entries.len()],
+        }
+    }
+
+    /// L1: finds the component, unless it is the one found last.
+    fn look(&mut self, map: &Map) {
+        if self.seen == Some(map.topology()) {
+            return;
+        }
+        self.seen = Some(map.topology());
+        self.strangers.clear();
+        self.places.clear();
+        self.places.resize(map.entries.len(), NOWHERE);
+        self.members.clear();
+        self.hops.clear();
+        self.starts.clear();
+        self.targets.clear();
+        let Ok(own) = map.find(map.me) else { unreachable!("a map has an own entry") };
+        self.join(own as u32, 0);
+        let mut from = 0;
+        while from < self.members.len() {
+            self.starts.push(self.targets.len() as u32);
+            self.lead_on(map, from);
+            from += 1;
+        }
+        self.starts.push(self.targets.len() as u32);
+    }
+
+    /// Follows the links of one member.
+    fn lead_on(&mut self, map: &Map, from: usize) {
+        let (node, hops) = (self.members[from], self.hops[from] + 1);
+        let id = self.id(map, node);
+        let Some(entry) = map.entries.get(node as usize) else {
+            if self.edges == Edges::Mutual {
+                // Nothing contradicts those who hear it.
+                for (other, entry) in map.entries.iter().enumerate() {
+                    if entry.view.contains(id) {
+                        self.link(other as u32, hops);
+                    }
+                }
+            }
+            return;
+        };
+        for &neighbour in entry.view.neighbours.iter().filter(|&&other| other != id) {
+            match map.find(neighbour) {
+                Ok(at) => {
+                    if self.edges == Edges::AsStored || map.entries[at].view.contains(id) {
+                        self.link(at as u32, hops);
+                    }
+                }
+                Err(_) => {
+                    let known = self.strangers.iter().position(|&stranger| stranger == neighbour);
+                    let at = known.unwrap_or_else(|| {
+                        self.strangers.push(neighbour);
+                        self.places.push(NOWHERE);
+                        self.strangers.len() - 1
+                    });
+                    self.link((map.entries.len() + at) as u32, hops);
+                }
+            }
+        }
+    }
+
+    fn link(&mut self, to: u32, hops: u32) {
+        if self.places[to as usize] == NOWHERE {
+            self.join(to, hops);
+        }
+        self.targets.push(self.places[to as usize]);
+    }
+
+    fn join(&mut self, node: u32, hops: u32) {
+        self.places[node as usize] = self.members.len() as u32;
+        self.members.push(node);
+        self.hops.push(hops);
+    }
+
+    /// L2, for all members.
+    fn score(&mut self) {
+        self.scores.clear();
+        self.scores.resize(self.members.len(), None);
+        match self.criterion {
+            Criterion::Closeness => self.score_by_distance(),
+            Criterion::Degree => {
+                self.find_candidates();
+                for (at, score) in self.scores.iter_mut().enumerate() {
+                    *score = score.map(|_| u64::from(self.starts[at + 1] - self.starts[at]));
+                }
+            }
+        }
+    }
+
+    /// Whoever leads to us leads to all that we lead to.
+    fn find_candidates(&mut self) {
+        self.scores[0] = Some(0);
+        let mut found = true;
+        while found {
+            found = false;
+            for at in 1..self.members.len() {
+                let leads = |&to: &u32| self.scores[to as usize].is_some();
+                let to = self.starts[at] as usize..self.starts[at + 1] as usize;
+                if self.scores[at].is_none() && self.targets[to].iter().any(leads) {
+                    self.scores[at] = Some(0);
+                    found = true;
+                }
+            }
+        }
+    }
+
+    /// Sums of distances from all members at once: who reaches whom in one hop more is who its neighbours reached, a bit
+    /// for each. Whoever is still missing is one hop farther.
+    fn score_by_distance(&mut self) {
+        let count = self.members.len();
+        let words = count.div_ceil(64);
+        for rows in [&mut self.reach, &mut self.next] {
+            rows.clear();
+            rows.resize(count * words, 0);
+        }
+        for at in 0..count {
+            self.reach[at * words + at / 64] |= 1 << (at % 64);
+            self.scores[at] = Some(0);
+        }
+        let mut grew = true;
+        while grew {
+            grew = false;
+            for at in 0..count {
+                let row = at * words..(at + 1) * words;
+                let reached: u32 =
+                    self.reach[row.clone()].iter().map(|word| word.count_ones()).sum();
+                let missing = count as u32 - reached;
+                self.next[row.clone()].copy_from_slice(&self.reach[row.clone()]);
+                let Some(score) = &mut self.scores[at] else { continue };
+                if missing == 0 {
+                    continue;
+                }
+                *score += u64::from(missing);
+                let to = self.starts[at] as usize..self.starts[at + 1] as usize;
+                for &to in &self.targets[to] {
+                    let theirs = &self.reach[to as usize * words..][..words];
+                    for (mine, theirs) in self.next[row.clone()].iter_mut().zip(theirs) {
+                        *mine |= theirs;
+                    }
+                }
+                if self.next[row.clone()] == self.reach[row] {
+                    // No farther, and yet not everywhere.
+                    self.scores[at] = None;
+                } else {
+                    grew = true;
+                }
+            }
+            core::mem::swap(&mut self.reach, &mut self.next);
+        }
+    }
+}
+
+fn digest(id: NodeId, view: &View) -> u64 {
+    view.neighbours.iter().fold(mix(!id.get()), |hash, id| mix(hash ^ id.get()))
+}
+
+const NOWHERE: u32 = u32::MAX;
+/// How many answers are remembered. A link that flaps makes two; several do so at once in a crowd.
+const REMEMBERED: usize = 16;
+
+#[cfg(test)]
+mod tests;
