@@ -1,6 +1,7 @@
 //! `bellwether lab`: the papers' experiments.
 
 use std::{
+    collections::BTreeSet,
     fs,
     io::{self, Write},
     path::{Path, PathBuf},
@@ -158,7 +159,9 @@ fn run_some(args: &Run) -> Result<bool, Failure> {
     let store = Store::create(&folder, Manifest::new(size, args.seed))?;
     let shard = args.shard.map_or(Shard::WHOLE, |ShardArg(shard)| shard);
     let mut whole = Plan::default();
-    for experiment in &chosen {
+    let mut seen = BTreeSet::new();
+    // Experiments that look at the same runs have them run once.
+    for experiment in chosen.iter().filter(|one| seen.insert(one.kept_as(size))) {
         let plan = runner::plan(experiment, &store, shard)?;
         whole.cells += plan.cells;
         whole.runs += plan.runs;

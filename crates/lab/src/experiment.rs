@@ -27,6 +27,13 @@ pub struct Experiment {
     pub figures: fn(&Table) -> Vec<Figure>,
 }
 
+impl Experiment {
+    /// Under which name its results are kept: its own, or that of the series it looks at.
+    pub fn kept_as(&self, size: Size) -> &'static str {
+        (self.cells)(size).first().and_then(|cell| cell.series).unwrap_or(self.id)
+    }
+}
+
 /// How much to run.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Size {
@@ -63,6 +70,10 @@ pub struct Cell {
     pub work: Work,
     /// How often it is run.
     pub runs: u64,
+    /// Whose it is, if several experiments look at the same runs: all of them have the same cells then.
+    pub series: Option<&'static str>,
+    /// What its seeds are named after, if not itself: cells that share a name share the worlds they are run in.
+    pub world: Option<String>,
 }
 
 /// What a run of a cell does.
@@ -77,12 +88,34 @@ pub enum Work {
 impl Cell {
     /// A cell of `runs` runs of a scenario.
     pub fn new(name: impl Into<String>, base: &'static str, runs: u64) -> Self {
-        Self { name: name.into(), work: Work::Scenario(Setup::new(base)), runs }
+        Self {
+            name: name.into(),
+            work: Work::Scenario(Setup::new(base)),
+            runs,
+            series: None,
+            world: None,
+        }
     }
 
     /// A cell of `runs` runs of a computation.
     pub fn computed(name: impl Into<String>, computation: Computation, runs: u64) -> Self {
-        Self { name: name.into(), work: Work::Computation(computation), runs }
+        Self {
+            name: name.into(),
+            work: Work::Computation(computation),
+            runs,
+            series: None,
+            world: None,
+        }
+    }
+
+    /// One of a series at which several experiments look.
+    pub fn of(self, series: &'static str) -> Self {
+        Self { series: Some(series), ..self }
+    }
+
+    /// In the same worlds as all other cells that say so: what they measure is then compared pair by pair.
+    pub fn in_world(self, world: impl Into<String>) -> Self {
+        Self { world: Some(world.into()), ..self }
     }
 
     /// Changes a field of its scenario, if it runs one.
@@ -118,9 +151,10 @@ impl Cell {
         }
     }
 
-    /// The first seed of its runs: its own, whatever else is run.
-    pub fn seed(&self, experiment: &str, root: u64) -> u64 {
-        Seed::new(root).named(experiment).named(&self.name).rng().next() >> 16
+    /// The first seed of its runs: its own, whatever else is run. `kept_as` is where its results go.
+    pub fn seed(&self, kept_as: &str, root: u64) -> u64 {
+        Seed::new(root).named(kept_as).named(self.world.as_ref().unwrap_or(&self.name)).rng().next()
+            >> 16
     }
 
     fn setup_mut(&mut self) -> Option<&mut Setup> {

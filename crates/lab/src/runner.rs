@@ -93,13 +93,14 @@ fn survey(
 ) -> Result<Vec<(Cell, String, Option<Stored>)>, LabError> {
     let manifest = store.manifest();
     let size = manifest.size().unwrap_or(Size::Full);
-    let mut stored = store.load(experiment.id)?;
+    let kept_as = experiment.kept_as(size);
+    let mut stored = store.load(kept_as)?;
     let mut cells = Vec::new();
     for cell in (experiment.cells)(size) {
         let digest = cell.digest();
         let digest =
             digest.map_err(|error| LabError::Scenario { experiment: experiment.id, error })?;
-        let seed = cell.seed(experiment.id, manifest.seed);
+        let seed = cell.seed(kept_as, manifest.seed);
         let digest = format!("{digest}-{}-{seed}", cell.runs);
         let there = stored.remove(&cell.name).filter(|stored| stored.digest == digest);
         cells.push((cell, digest, there));
@@ -152,11 +153,12 @@ pub fn run(
     }
     // Clears away what was cut short or belongs to an older form of the experiment.
     store.rewrite(experiment, &complete)?;
+    let kept_as = experiment.kept_as(store.manifest().size().unwrap_or(Size::Full));
     for (cell, digest) in rest {
-        let seed = cell.seed(experiment.id, store.manifest().seed);
+        let seed = cell.seed(kept_as, store.manifest().seed);
         let measured = measure(experiment.id, &cell, seed, &finished)?;
         let stored = Stored { digest, measured };
-        store.append(experiment.id, &cell.name, &stored)?;
+        store.append(kept_as, &cell.name, &stored)?;
         complete.insert(cell.name, stored);
     }
     Ok(store.rewrite(experiment, &complete)?)

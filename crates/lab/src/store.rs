@@ -1,11 +1,11 @@
-//! Results on disk: a CSV file per experiment, a manifest for the directory.
+//! Results on disk: a CSV file per experiment or series of cells, a manifest for the directory.
 //!
 //! A finished cell is appended in one write, so that a run that is killed loses only the cell it was at. When
 //! an experiment is complete its file is put in the order of its cells. A file that cannot be read as written
 //! is an error that names the line; it is never overwritten.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     fmt,
     fs::{self, File, OpenOptions},
     io::{self, Write},
@@ -255,7 +255,7 @@ impl Store {
                 text.push_str(&rows(&name, stored));
             }
         }
-        write_whole(&self.path(experiment.id), &text)
+        write_whole(&self.path(experiment.kept_as(size)), &text)
     }
 
     /// Adds the results of `other`.
@@ -272,12 +272,15 @@ impl Store {
             });
         }
         // Everything is read and compared before anything is written.
+        let size = self.manifest.size().unwrap_or(Size::Full);
         let mut merged = Vec::new();
+        let mut seen = BTreeSet::new();
         let mut added = 0;
         for experiment in experiments {
-            let mut cells = self.load(experiment.id)?;
-            let new = other.load(experiment.id)?;
-            if new.is_empty() {
+            let kept_as = experiment.kept_as(size);
+            let mut cells = self.load(kept_as)?;
+            let new = other.load(kept_as)?;
+            if new.is_empty() || !seen.insert(kept_as) {
                 continue;
             }
             for (cell, stored) in new {

@@ -5,6 +5,21 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use bellwether_lab::{claim::Verdict, experiment::Size, experiments, table::Table};
 
+/// Whoever looks at a series looks at all of it: its results are written and put in order by each of them.
+#[test]
+fn experiments_of_a_series_have_the_same_cells() {
+    for size in [Size::Full, Size::Quick] {
+        let mut series = BTreeMap::new();
+        for experiment in experiments::all() {
+            let cells = (experiment.cells)(size);
+            let kept_as = experiment.kept_as(size);
+            assert!(cells.iter().all(|cell| cell.series.unwrap_or(experiment.id) == kept_as));
+            let known = series.entry(kept_as).or_insert_with(|| cells.clone());
+            assert_eq!(*known, cells, "{} in {kept_as}", experiment.id);
+        }
+    }
+}
+
 #[test]
 fn every_cell_of_every_experiment_can_be_run_and_is_one_of_its_own() {
     let mut ids = BTreeSet::new();
