@@ -29,6 +29,7 @@ pub(crate) use self::learned::Electorate;
 use self::{
     announced::Announced,
     beside::{Aside, Channel},
+    central::Central,
     learned::Learned,
     worth::Worth,
 };
@@ -36,6 +37,7 @@ use crate::{
     clock,
     config::OnIsolation,
     handle::{Inbox, Refused, Request},
+    neighbours::Neighbour,
     profile::About,
     status::{
         Agreement, Counters, ElectionStatus, Event, EventKind, Identity, KeyStatus, LeaderStatus,
@@ -46,6 +48,7 @@ use crate::{
 
 mod announced;
 mod beside;
+mod central;
 mod learned;
 pub(crate) mod leased;
 mod near;
@@ -99,6 +102,7 @@ pub(crate) enum Protocol {
     Announced(announce::Config),
     Learned(Electorate),
     Leased(leased::Config),
+    Central(bellwether_proto::election::central::Config),
 }
 
 impl Protocol {
@@ -108,6 +112,7 @@ impl Protocol {
             Self::Announced(_) => Mode::Announced,
             Self::Learned(_) => Mode::Learned,
             Self::Leased(_) => Mode::Leased,
+            Self::Central(_) => Mode::Central,
         }
     }
 }
@@ -155,6 +160,8 @@ pub(crate) struct Core {
     pub(crate) outgoing: Vec<Outgoing>,
     /// Whether somebody's position has changed since the membership was told distances.
     moved: bool,
+    /// Who is in range, as routing daemons say: for each election.
+    in_range: BTreeMap<Group, Vec<Neighbour>>,
     /// Whether those beside the stack have yet to hear who is alive.
     listed_changed: bool,
     /// What the machine refused, by reason.
@@ -254,6 +261,11 @@ impl Core {
                     let seat = leased::Leased::new(me, config.clone(), seed, durable, now);
                     beside.push(Aside { group, machine: Box::new(seat) });
                 }
+                Protocol::Central(config) => {
+                    let seed = seed.named("central").indexed(u64::from(group.number()));
+                    let machine = Central::new(me, *config, seed);
+                    beside.push(Aside { group, machine: Box::new(machine) });
+                }
             }
         }
         let stack = Stack::new(me, settings.membership, &groups, seed, store.durable(), vec![])
@@ -287,6 +299,7 @@ impl Core {
             rng: seed.named("host").rng(),
             outgoing: Vec::new(),
             moved: false,
+            in_range: BTreeMap::new(),
             listed_changed: true,
             refused: BTreeMap::new(),
             accusations: 0,
@@ -642,7 +655,11 @@ impl Core {
         let name = match self.records.get(&id) {
             _ if id == self.me.id => self.settings.about.name.clone(),
             Some(record) => record.name.clone(),
-            None => format!("{:016x}", id.get()),
+            // Nobody whose word reaches us by gossip, but perhaps on a map.
+            None => {
+                let told = self.beside.iter().find_map(|one| one.machine.name_of(id));
+                told.map_or_else(|| format!("{:016x}", id.get()), str::to_owned)
+            }
         };
         LeaderStatus { id: format!("{:016x}", id.get()), name }
     }
