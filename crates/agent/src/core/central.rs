@@ -36,6 +36,8 @@ pub(super) struct Central {
     out: OutboxOf<machine::Central>,
     /// Whether hooks forbid it to lead.
     observes: bool,
+    /// Until when it does not lead, having been stopped: others may have got over it.
+    shy: Time,
     /// Of whoever is on the map, or was told to us.
     names: BTreeMap<NodeId, String>,
     /// Which map has been looked through for names.
@@ -66,6 +68,7 @@ impl Central {
             machine: machine::Central::new(me, config, seed),
             out: Outbox::new(),
             observes: false,
+            shy: Time::ZERO,
             names: BTreeMap::new(),
             named: None,
             wanted: BTreeSet::new(),
@@ -179,6 +182,10 @@ impl Central {
         known.chunks(NAMES).for_each(|some| self.send(&Said::Names(some.to_vec()), road));
     }
 
+    fn shy_until(&self) -> Time {
+        if self.shy == Time::ZERO { Time::NEVER } else { self.shy }
+    }
+
     /// For everybody to see.
     fn status(&self, named: impl Fn(NodeId) -> String) -> Option<CentralStatus> {
         let answer = self.machine.answer()?;
@@ -208,12 +215,15 @@ impl Beside for Central {
 
     fn deadline(&self) -> Option<Time> {
         let machine = self.machine.deadline().map_or(Time::NEVER, |(at, _)| at);
-        Some(machine.min(self.ask)).filter(|&at| at != Time::NEVER)
+        Some(machine.min(self.ask).min(self.shy_until())).filter(|&at| at != Time::NEVER)
     }
 
     fn due(&mut self, road: &mut Road<'_>) {
         if self.machine.deadline().is_some_and(|(at, _)| at <= road.now) {
             self.input(Input::Timeout, road);
+        }
+        if self.shy <= road.now {
+            self.shy = Time::ZERO;
         }
         if self.ask <= road.now {
             self.ask = road.now + ASK;
@@ -228,18 +238,24 @@ impl Beside for Central {
         }
     }
 
-    fn leadership(&self, _now: Time) -> Leadership {
+    fn leadership(&self, now: Time) -> Leadership {
         let answer = self.machine.leadership();
         match answer.leader {
-            Some(leader) if leader == self.me.id && self.observes => {
+            Some(leader) if leader == self.me.id && (self.observes || now < self.shy) => {
                 Leadership { leader: None, settled: false, ..answer }
             }
             _ => answer,
         }
     }
 
-    /// Whoever is alone leads itself, so there is nothing to give up: silent neighbours are given up as they are due.
-    fn stalled(&mut self, _road: &mut Road<'_>) {}
+    /// All seem silent to one that was stopped, and whoever is alone leads itself. So it waits for them to be heard.
+    fn stalled(&mut self, road: &mut Road<'_>) {
+        self.shy = match self.machine.config().detection() {
+            machine::Detection::Beacons { timeout, .. } => road.now + timeout,
+            // The routing daemon's table is read again by then.
+            machine::Detection::Given => road.now + UNHEARD,
+        };
+    }
 
     fn observe(&mut self, observes: bool, _road: &mut Road<'_>) {
         self.observes = observes;
@@ -482,6 +498,8 @@ impl Wire for Said {
 
 /// Behind the channel and the number of the election.
 const ROOM: usize = Sealer::ROOM - 5;
+/// For how long one that was stopped does not lead where a routing daemon says who is in range.
+const UNHEARD: Duration = Duration::from_secs(3);
 /// Before asking for a name, as gossip may bring it; and between two times of asking.
 const ASK_SOON: Duration = Duration::from_millis(500);
 const ASK: Duration = Duration::from_secs(2);

@@ -8,8 +8,9 @@ import { BELL, el, plural, say } from './words.js';
 const bell = new Path2D(BELL);
 const TURN = 2 * Math.PI;
 const FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", sans-serif';
-/** Up to so many have their names beside them. */
+/** Up to so many have their names beside them, if each finds so many pixels of the width. */
 const NAMED = 40;
+const NAME = 25;
 /** Up to so many rows; whoever wants all asks /v1/elections/NAME/map. */
 const ROWS = 100;
 
@@ -104,7 +105,7 @@ export class MeshMap {
       const row = el('li', { 'data-id': node.id },
         el('span.rank', {}, String(node.rank)),
         el('strong', {}, node.name),
-        el('span.times', {}, `${sum} ${node.score} · ${plural(node.degree, 'neighbour', 'neighbours')} · ${node.hops === 0 ? 'this node' : plural(node.hops, 'hop away', 'hops away')}`));
+        el('span.times', {}, `${sum} ${node.score} · degree ${node.degree} · ${node.hops === 0 ? 'this node' : plural(node.hops, 'hop', 'hops')}`));
       row.classList.toggle('leading', leads);
       if (leads) row.append(el('span.leads', {}, 'leads'));
       return row;
@@ -128,7 +129,7 @@ export class MeshMap {
     const style = getComputedStyle(document.documentElement);
     const colour = (name) => style.getPropertyValue(`--${name}`).trim();
     const { pen, map: { nodes, links, own, leader } } = this;
-    const few = nodes.length <= NAMED;
+    const few = nodes.length <= Math.min(NAMED, width / NAME);
     const [wide, high] = [width / 2 - (few ? 70 : 20), height / 2 - (few ? 36 : 18)];
     const places = this.layout.places.map((place) => place && { x: width / 2 + place.x * wide, y: height / 2 + place.y * high });
     pen.setTransform(ratio, 0, 0, ratio, 0, 0);
@@ -151,7 +152,7 @@ export class MeshMap {
     }
     pen.stroke();
     pen.globalAlpha = 1;
-    const radius = few ? 11 : Math.max(3, Math.min(9, 150 / Math.sqrt(nodes.length)));
+    const radius = few ? 11 : Math.max(3, Math.min(9, 100 / Math.sqrt(nodes.length)));
     const [surface, accent, gold, ink] = ['surface', 'accent', 'leader', 'ink'].map(colour);
     pen.textAlign = 'center';
     pen.textBaseline = 'top';
@@ -186,15 +187,19 @@ export class MeshMap {
         pen.fill(bell);
         pen.restore();
       }
-      if (few || leads || nodes[at].id === own) {
-        const name = nodes[at].name.length > 18 ? `${nodes[at].name.slice(0, 17)}…` : nodes[at].name;
-        pen.font = `${leads ? 650 : 500} 12px ${FONT}`;
-        pen.lineWidth = 4;
-        pen.strokeStyle = surface;
-        pen.strokeText(name, x, y + r + 5);
-        pen.fillStyle = ink;
-        pen.fillText(name, x, y + r + 5);
-      }
+    }
+    for (let at = nodes.length - 1; at >= 0; at -= 1) {
+      const leads = nodes[at].id === leader;
+      if (!places[at] || !(few || leads || nodes[at].id === own)) continue;
+      const { x, y } = places[at];
+      const below = y + (leads ? Math.max(radius, 12) : radius) + 5;
+      const name = nodes[at].name.length > 18 ? `${nodes[at].name.slice(0, 17)}…` : nodes[at].name;
+      pen.font = `${leads ? 650 : 500} 12px ${FONT}`;
+      pen.lineWidth = 4;
+      pen.strokeStyle = surface;
+      pen.strokeText(name, x, below);
+      pen.fillStyle = ink;
+      pen.fillText(name, x, below);
     }
   }
 }

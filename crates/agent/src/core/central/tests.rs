@@ -227,6 +227,20 @@ fn places_on_the_map_are_not_given_away_and_a_dirty_node_names_nobody() {
 }
 
 #[test]
+fn who_was_stopped_does_not_lead_before_it_could_hear_others() {
+    let mut mesh = Mesh::new(2, beacons(), &[]);
+    let now = mesh.now;
+    let (core, inbox, _) = &mut mesh.nodes[0];
+    assert_eq!(core.tallies[0].answer.leader, Some(core.me().id));
+    core.on_stall(now, Duration::from_secs(5), inbox);
+    assert_eq!(core.tallies[0].answer.leader, None);
+    mesh.pass(Duration::from_millis(340));
+    assert_eq!(mesh.nodes[0].0.tallies[0].answer.leader, None);
+    mesh.pass(Duration::from_millis(20));
+    assert_eq!(mesh.leaders(&[0]), ["node-0"], "there is nobody else");
+}
+
+#[test]
 fn what_is_too_long_for_a_sealed_datagram_is_said_in_parts() {
     let ids = |from: u64, count: u64| (from..from + count).map(|id| NodeId::new(id << 40));
     let entry = |id: NodeId| Entry { id, view: View::new(id, u64::MAX, ids(1, 60)) };
