@@ -36,6 +36,7 @@ pub(super) struct Central {
     out: OutboxOf<machine::Central>,
     /// Whether hooks forbid it to lead.
     observes: bool,
+    sent: Sent,
     /// Until when it does not lead, having been stopped: others may have got over it.
     shy: Time,
     /// Of whoever is on the map, or was told to us.
@@ -68,6 +69,7 @@ impl Central {
             machine: machine::Central::new(me, config, seed),
             out: Outbox::new(),
             observes: false,
+            sent: Sent::default(),
             shy: Time::ZERO,
             names: BTreeMap::new(),
             named: None,
@@ -100,7 +102,9 @@ impl Central {
         self.look_for_names(road.now);
     }
 
-    fn send(&self, said: &Said, road: &mut Road<'_>) {
+    fn send(&mut self, said: &Said, road: &mut Road<'_>) {
+        let receivers = if self.is_local() { 1 } else { self.audience.len() };
+        self.sent.count(receivers, !matches!(said, Said::Machine(Message::Beacon)));
         if self.is_local() {
             road.send_group(said);
         } else {
@@ -109,7 +113,7 @@ impl Central {
     }
 
     /// A sealed datagram holds a little less than the machine reckons with.
-    fn send_parts(&self, message: Message, road: &mut Road<'_>) {
+    fn send_parts(&mut self, message: Message, road: &mut Road<'_>) {
         let whole = Said::Machine(message);
         if whole.encoded_len() <= ROOM {
             return self.send(&whole, road);
@@ -176,7 +180,7 @@ impl Central {
         self.machine.map().is_some_and(|map| map.get(id).is_some())
     }
 
-    fn tell_names(&self, ids: &[NodeId], road: &mut Road<'_>) {
+    fn tell_names(&mut self, ids: &[NodeId], road: &mut Road<'_>) {
         let known = ids.iter().filter_map(|id| Some((*id, self.names.get(id)?.clone())));
         let known: Vec<(NodeId, String)> = known.collect();
         known.chunks(NAMES).for_each(|some| self.send(&Said::Names(some.to_vec()), road));
@@ -304,6 +308,19 @@ impl Beside for Central {
             self.input(Input::Feed(Feed::Down(id)), road);
         }
         self.audience.clone_from(ids);
+    }
+
+    fn sent(&self) -> Sent {
+        self.sent
+    }
+
+    fn words(&self, now: Time) -> Option<String> {
+        let why = match self.observes {
+            true => "its hooks have yet to undo what leading had set up",
+            false if now < self.shy => "it was stopped, and waits to hear others",
+            false => return None,
+        };
+        Some(format!("this node has the best place on the map, but {why}"))
     }
 
     fn name_of(&self, id: NodeId) -> Option<&str> {

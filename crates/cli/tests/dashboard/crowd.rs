@@ -15,8 +15,7 @@ use std::{
 use bellwether_agent::{
     Agreement, Config, Counters, ElectionStatus, Event, EventKind, Handle, Identity, Inbox,
     KeyStatus, LeaderStatus, MapStatus, MemberState, MemberStatus, Reach, Refused, Requested, Role,
-    ScoreStatus,
-    Status, Verdict,
+    ScoreStatus, Status, Verdict,
     api::{Api, Token, serve},
     hooks::HookView,
 };

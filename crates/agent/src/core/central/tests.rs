@@ -33,6 +33,7 @@ fn settings(node: usize, detection: Detection) -> Settings {
         standing: Standing { observer: false, attribute: 100 },
         on_isolation: OnIsolation::default(),
         dirty: false,
+        learns: false,
     };
     Settings {
         about: About { name: format!("node-{node}"), position: None, tags: tags.into() },
@@ -43,6 +44,7 @@ fn settings(node: usize, detection: Detection) -> Settings {
         survey: estimate::Config::of(10).unwrap(),
         timeout: ms(100),
         retry: Duration::from_secs(1),
+        sample: Duration::from_secs(10),
     }
 }
 
