@@ -17,6 +17,7 @@ use bellwether_proto::{
     election::{
         announce::{Bye, Config, ConfigError, Criterion, Entry, Rules, Suppression, Tenure},
         bandit::{self, Policy, Profile},
+        central::{self, Detection, LinkState},
         churn_tolerant::{self, Variant},
         leased::{self, Flavour},
     },
@@ -214,7 +215,27 @@ pub fn subjects() -> Vec<Subject> {
         arbitrated("leased-fast", Some(Flavour::Fast)),
         learned("bandit", Policy::EPSILON_GREEDY),
         learned("bandit-thompson", Policy::Thompson { discount: 0.95 }),
+        centred("central", LinkState::at_once(1.0)),
+        centred("central-gossip", LinkState::at_once(0.7)),
+        centred("central-ticking", LinkState::ticking(LONGEST_DELAY)),
     ]
+}
+
+/// One leader to a component once links stay as they are. Beacons come late by a delay and go missing by the handful;
+/// digests are sent more often than by default while nothing happens, or most of a run would be waiting for one.
+fn centred(name: &'static str, settings: LinkState) -> Subject {
+    let settings = LinkState { quiet: PERIOD * 8, ..settings };
+    let detection = Detection::Beacons { period: PERIOD.div(2), timeout: PERIOD * 3 };
+    let config = central::Config::new(central::Profile::LinkState(settings), detection);
+    Subject {
+        name,
+        protocol: Protocol::Central(config.expect("these constants satisfy the constraints")),
+        settles_within: Some(CENTRED),
+        cost: 5,
+        fenced: false,
+        durable: false,
+        known_to_break: None,
+    }
 }
 
 /// A ring, with or without a leader. Held to safety alone: by design a minority has no leader, and a ring that has lost
@@ -677,6 +698,9 @@ fn aim_at_random(kind: &mut FaultKind) {
 const ELECTED: Duration = Duration::from_secs(60);
 /// For a majority to elect: leases run out, and a few terms may fail, each waiting longer. Measured, not derived.
 const BY_MAJORITY: Duration = Duration::from_secs(15);
+/// For links to be noticed or given up, and for two digests, the second of which may be an answer to the first. Measured,
+/// not derived.
+const CENTRED: Duration = Duration::from_secs(15);
 const PERIOD: Duration = Duration::from_millis(500);
 /// At most six times three, and one.
 const MOST_JOINERS: u32 = 19;

@@ -36,11 +36,12 @@
 //! | [`engine`] | the event loop: the host of the machines |
 //! | [`network`] | how messages travel |
 //! | [`schedule`] | faults, carried out |
-//! | [`watch`], [`agreement`], [`announcing`], [`electing`], [`detection`], [`lists`], [`invariant`], [`metric`] | what is watched and measured |
+//! | [`watch`], [`agreement`], [`announcing`], [`electing`], [`centring`], [`detection`], [`lists`], [`invariant`], [`metric`] | what is watched and measured |
 //! | [`conformance`] | the suite every election passes |
 //! | [`membership_trace`] | recorded lists of members, to be played to elections |
 //! | [`environment`], [`party`], [`serving`] | machines that fail, nodes with a client, and what becomes of its requests |
 //! | [`rolls`], [`polls`] | lists at one instant, and elections on them by the thousand |
+//! | [`flips`] | links that flip, and how centrality elections end |
 //! | [`inconsistency`] | how far recorded lists disagree: the true `c` |
 //! | [`queue`], [`trace`], [`log`] | the event queue, the trace hash, the event log |
 
@@ -49,6 +50,7 @@
 pub mod agreement;
 pub mod announcing;
 pub mod arbitrating;
+pub mod centring;
 mod clock;
 pub mod conformance;
 pub mod detection;
@@ -56,6 +58,7 @@ pub mod electing;
 pub mod engine;
 pub mod environment;
 pub mod explore;
+pub mod flips;
 pub mod inconsistency;
 pub mod invariant;
 pub mod lists;

@@ -152,6 +152,31 @@ pub enum Metric {
     ElectionMessages,
     /// Pings and their answers.
     PingMessages,
+    /// Share of the time of all nodes in which they named another than the most central node of their component.
+    Instability,
+    /// Share of it in which they named one outside their component.
+    StaleLeaders,
+    /// Share of the time of all components of two or more in which their members did not all name the same.
+    SplitComponents,
+    /// Messages of the protocol sent in a second, beacons apart.
+    MessageRate,
+    /// The same, per node.
+    NodeMessageRate,
+    /// Mean payload of those by the sizes of the digest.
+    MeanModelBytes,
+    /// Mean payload of those as sent.
+    MeanPayload,
+    /// The longest way from a member to whom it names, as a part of its component's diameter; the mean.
+    RelativePath,
+    /// The median way from a member to whom it names, in hops; the mean over components.
+    MedianPath,
+    /// Components, on average over time.
+    Components,
+    /// Diameter of components of two or more, on average.
+    Diameter,
+    /// From a crash that made the wrong leader of whom others named to the first instant at which all named the right
+    /// ones; the mean.
+    CrashElectionTime,
     /// Pings answered.
     Acked,
     /// Pings unanswered when they were checked.
@@ -296,6 +321,18 @@ impl Metric {
             Self::SeveralLeading => "several_leading",
             Self::ElectionMessages => "election_messages",
             Self::PingMessages => "ping_messages",
+            Self::Instability => "instability",
+            Self::StaleLeaders => "stale_leaders",
+            Self::SplitComponents => "split_components",
+            Self::MessageRate => "message_rate",
+            Self::NodeMessageRate => "node_message_rate",
+            Self::MeanModelBytes => "mean_model_bytes",
+            Self::MeanPayload => "mean_payload",
+            Self::RelativePath => "relative_path",
+            Self::MedianPath => "median_path",
+            Self::Components => "components",
+            Self::Diameter => "diameter",
+            Self::CrashElectionTime => "crash_election_time",
             Self::Acked => "acked",
             Self::Missed => "missed",
             Self::Violations => "violations",
@@ -335,6 +372,7 @@ impl Metric {
             | Self::SmallestGap
             | Self::FailOver
             | Self::LeaderlessTime
+            | Self::CrashElectionTime
             | Self::TMax
             | Self::TFirst
             | Self::TLastFirst
@@ -346,8 +384,17 @@ impl Metric {
             | Self::Incomplete
             | Self::Unlisted
             | Self::StalePairs
+            | Self::Instability
+            | Self::StaleLeaders
+            | Self::SplitComponents
+            | Self::RelativePath
             | Self::WithinHops(_) => Unit::Ratio,
-            Self::Bytes | Self::HopBytes | Self::ModelBytes | Self::ModelHopBytes => Unit::Bytes,
+            Self::Bytes
+            | Self::HopBytes
+            | Self::ModelBytes
+            | Self::ModelHopBytes
+            | Self::MeanModelBytes
+            | Self::MeanPayload => Unit::Bytes,
             Self::Elections
             | Self::LeaderChanges
             | Self::LeadersAtOnce
@@ -384,6 +431,11 @@ impl Metric {
             | Self::Answered
             | Self::ElectionMessages
             | Self::PingMessages
+            | Self::MessageRate
+            | Self::NodeMessageRate
+            | Self::MedianPath
+            | Self::Components
+            | Self::Diameter
             | Self::Acked
             | Self::Missed
             | Self::Violations

@@ -25,7 +25,7 @@ use bellwether_proto::{
 pub use self::report::{Report, each_seed, run_many};
 use crate::{
     announcing::{Announcement, Announcing},
-    arbitrating,
+    arbitrating, centring,
     detection::{Detected, Detecting},
     electing::{Electing, Electorate},
     engine::{Builder, Counters, Muffle, Observer, Sim},
@@ -125,6 +125,10 @@ pub fn run_logged(scenario: &Scenario, seed: u64, log: Log<'_>) -> Result<Outcom
         Protocol::Ring(_) | Protocol::Leased { .. } => {
             let study = arbitrating::study(scenario, seed, log)?;
             Ok(study.expect("these are what it studies").outcome)
+        }
+        Protocol::Central(_) => {
+            let study = centring::study(scenario, seed, log)?;
+            Ok(study.expect("this is what it studies").outcome)
         }
         Protocol::Bandit(settings) => serving::run(scenario, settings, seed, log),
         Protocol::OnLists { lists, election } => {

@@ -116,7 +116,7 @@ impl Detector {
     }
 
     /// Who is in range, ascending.
-    pub fn neighbours(&self) -> impl ExactSizeIterator<Item = NodeId> {
+    pub fn neighbours(&self) -> impl ExactSizeIterator<Item = NodeId> + Clone {
         self.neighbours.iter().map(|&(id, _)| id)
     }
 }

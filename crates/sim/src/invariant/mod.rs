@@ -15,6 +15,7 @@ mod one_leader_per_epoch;
 mod one_leader_per_term;
 mod one_of_two_wins;
 mod one_valid_lease;
+mod own_view;
 mod settles;
 mod spells;
 mod time_bounded_detection;
@@ -29,7 +30,8 @@ pub use self::{
     live_not_dead_for_long::LiveNotDeadForLong, no_resurrection::NoResurrection,
     nobody_buried_alive::NobodyBuriedAlive, one_leader_per_epoch::OneLeaderPerEpoch,
     one_leader_per_term::OneLeaderPerTerm, one_of_two_wins::OneOfTwoWins,
-    one_valid_lease::OneValidLease, settles::Settles, time_bounded_detection::TimeBoundedDetection,
+    one_valid_lease::OneValidLease, own_view::OwnView, settles::Settles,
+    time_bounded_detection::TimeBoundedDetection,
 };
 
 /// A node gave an answer other than its last.

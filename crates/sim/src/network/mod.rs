@@ -504,7 +504,7 @@ impl Network {
     }
 
     /// Whether two neighbours hear each other, both ways.
-    fn linked(&self, a: u32, b: u32) -> bool {
+    pub fn linked(&self, a: u32, b: u32) -> bool {
         self.same_side(a, b) && !self.cuts.contains(&(a, b)) && !self.cuts.contains(&(b, a))
     }
 

@@ -16,7 +16,7 @@ mod tree;
 
 use bellwether_proto::{
     Duration,
-    election::{self, announce, churn_tolerant, leased},
+    election::{self, announce, central, churn_tolerant, leased},
     membership::{medley, ring},
 };
 
@@ -150,6 +150,8 @@ pub enum Protocol {
     SupAl(announce::baseline::SupAlConfig),
     /// `[election] kind = "bandit"`: BLE, DLE and RLE.
     Bandit(BanditSettings),
+    /// `[election] kind = "central"`: Topology Aware, CEL, and what they are compared with.
+    Central(central::Config),
     /// `[election] kind = "churn-tolerant"` on `[membership] kind = "medley"`.
     ChurnTolerant {
         /// What the election stands on.

@@ -18,6 +18,7 @@ use bellwether_proto::{
 
 use crate::membership_trace::MembershipTrace;
 
+mod central;
 mod ring;
 
 use super::{
@@ -308,7 +309,7 @@ fn standing(
 /// As by default.
 const GOSSIP: Multicast = Multicast::Gossip { spread: 2, refresh: Duration::from_secs(2) };
 
-fn elections<'a>() -> [(&'static str, Reader<'a, u32, Protocol>); 8] {
+fn elections<'a>() -> [(&'static str, Reader<'a, u32, Protocol>); 9] {
     [
         ("announce", |section, _| announce(section)),
         ("announce-several", |section, _| {
@@ -337,6 +338,7 @@ fn elections<'a>() -> [(&'static str, Reader<'a, u32, Protocol>); 8] {
             Ok(Protocol::SupAl(config.map_err(|error| refused(section, error))?))
         }),
         ("bandit", |section, nodes| bandit::settings(section, *nodes)),
+        ("central", |section, _| central::central(section)),
         (CHURN_TOLERANT, |section, _| {
             let error = section.field().error_unquoted("has no membership to stand on");
             Err(error.with_allowed("[membership] with kind = \"medley\" beside it"))

@@ -34,7 +34,7 @@ impl Cel {
     /// C2.
     pub(super) fn up(&mut self, id: NodeId, context: &mut Context<'_>) {
         let (me, own) = (self.map.me(), self.map.own());
-        let own = own.with(&[id], own.clock() + 1);
+        let own = own.with(&[id], own.clock().saturating_add(1));
         let theirs = match self.map.get(id) {
             None => View::new(id, 1, [me]),
             Some(view) => view.with(&[me], view.clock().saturating_add(1)),
@@ -47,7 +47,7 @@ impl Cel {
     /// C3.
     pub(super) fn down(&mut self, id: NodeId, context: &mut Context<'_>) {
         let (me, own) = (self.map.me(), self.map.own());
-        let own = own.without(&[id], own.clock() + 1);
+        let own = own.without(&[id], own.clock().saturating_add(1));
         self.map.set(me, own);
         if let Some(view) = self.map.get(id) {
             let theirs = view.without(&[me], view.clock().saturating_add(1));

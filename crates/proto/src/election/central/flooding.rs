@@ -11,15 +11,15 @@
 //! ```
 //!
 //! The better claim is the one of higher degree, then of higher identity. Which claims are passed on, and when leaders
-//! speak, is the [`Reading`]: the text fits several (E16). In [`Reading::Eager`] a claim that changes something is passed on
-//! however recently its leader's last was, or nobody two hops away would hear of it before the next tick.
+//! speak, is the [`Reading`]: the text fits several (E16). In [`Reading::Eager`] too a claim is not passed on shortly after
+//! another of its leader: unnumbered, an old one and a new one would otherwise chase each other round a cycle for ever.
 //!
 //! Numbered claims are the hardened form: only one newer than the last of its leader is believed or passed on, so that no
 //! claim goes round for ever.
 
 use alloc::collections::BTreeMap;
 
-use super::{Context, Message, Reading, Timer};
+use super::{Context, Message, Reading, Timer, first_number};
 use crate::{
     id::{NodeId, Peer},
     leadership::Why,
@@ -70,7 +70,7 @@ impl Flooding {
             leader: me.id,
             leads_with: 0,
             // Claims of a past life must not outlive it.
-            sequence: if numbered { me.boot.get() << 32 } else { 0 },
+            sequence: if numbered { first_number(me.boot) } else { 0 },
             heard: BTreeMap::new(),
             passed_on: BTreeMap::new(),
             tick: Time::NEVER,
@@ -166,8 +166,7 @@ impl Flooding {
             Reading::Opt => changed,
             // Numbers tell copies apart better than times do.
             _ if self.numbered => true,
-            Reading::Tick => adopted || !lately,
-            Reading::Eager => changed || !lately,
+            Reading::Tick | Reading::Eager => adopted || !lately,
         }
     }
 

@@ -18,7 +18,7 @@
 use alloc::collections::BTreeMap;
 use core::cmp::Reverse;
 
-use super::{Context, Message, Order, Timer};
+use super::{Context, Message, Order, Timer, first_number};
 use crate::{
     id::{NodeId, Peer},
     leadership::Why,
@@ -73,7 +73,7 @@ impl Gomez {
             patience: INITIAL,
             patience_with: BTreeMap::new(),
             // Numbers of a past life have been seen.
-            sequence: me.boot.get() << 32,
+            sequence: first_number(me.boot),
             seen: BTreeMap::new(),
             tick: Time::NEVER,
             silence: Time::NEVER,

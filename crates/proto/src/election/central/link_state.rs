@@ -29,7 +29,7 @@ use alloc::{
 };
 use core::ops::RangeInclusive;
 
-use super::{Context, Mark, Message, Timer, cel::is_pruned, config};
+use super::{Context, Mark, Message, Timer, cel::is_pruned, config, first_number};
 use crate::{
     id::{NodeId, Peer},
     rng::{Rng, mix},
@@ -48,6 +48,8 @@ pub(super) struct LinkState {
     held: BTreeSet<NodeId>,
     /// Entries that nobody leads to, and since when.
     lost: BTreeMap<NodeId, Time>,
+    /// When the first of them has been lost for long enough (H9).
+    sweep: Time,
     /// The topology that `lost` follows from.
     swept: Option<u64>,
     /// The next tick, whether or not there will be anything to send.
@@ -59,13 +61,14 @@ pub(super) struct LinkState {
 
 impl LinkState {
     pub(super) fn new(me: Peer, settings: config::LinkState) -> Self {
-        let clock = if settings.boots { me.boot.get() << BOOT_SHIFT } else { 0 };
+        let clock = if settings.boots { first_number(me.boot) } else { 0 };
         Self {
             map: Map::new(me.id, View::new(me.id, clock, [])),
             settings,
             dirty: BTreeSet::new(),
             held: BTreeSet::new(),
             lost: BTreeMap::new(),
+            sweep: Time::NEVER,
             swept: None,
             tick: Time::NEVER,
             digest: Time::NEVER,
@@ -96,7 +99,7 @@ impl LinkState {
             consider(self.tick, Timer::Tick);
         }
         consider(self.digest, Timer::Digest);
-        consider(self.sweep(), Timer::Sweep);
+        consider(self.sweep, Timer::Sweep);
     }
 
     pub(super) fn due(&mut self, context: &mut Context<'_>) {
@@ -106,7 +109,7 @@ impl LinkState {
         {
             self.send(context);
             let behind = now.since(self.tick).as_micros() / period.as_micros();
-            self.tick = self.tick + period * (behind + 1);
+            self.tick += period * (behind + 1);
         }
         if self.digest <= now {
             self.dirty.append(&mut self.held);
@@ -115,10 +118,11 @@ impl LinkState {
             self.interval = (self.interval * 2).min(self.settings.quiet);
             self.digest = now + around(self.interval, context.rng);
         }
-        if self.sweep() <= now {
+        if self.sweep <= now {
             let (lost, memory) = (&mut self.lost, self.settings.memory);
             self.map.retain(|id| lost.get(&id).is_none_or(|&since| since + memory > now));
             lost.retain(|_, since| *since + memory > now);
+            self.swept = None;
             self.take_stock(context);
         }
     }
@@ -329,13 +333,9 @@ impl LinkState {
                 }
             }
         }
-        self.swept = Some(self.map.topology());
-    }
-
-    /// H9: when the next entry has been unreachable for long enough.
-    fn sweep(&self) -> Time {
         let oldest = self.lost.values().copied().min();
-        oldest.map_or(Time::NEVER, |since| since + self.settings.memory)
+        self.sweep = oldest.map_or(Time::NEVER, |since| since + self.settings.memory);
+        self.swept = Some(self.map.topology());
     }
 }
 
@@ -393,8 +393,6 @@ fn around(span: Duration, rng: &mut Rng) -> Duration {
     (span * 3).div(4) + rng.up_to(span.div(2))
 }
 
-/// Behind the boot number in a clock: four thousand million changes of view in one life.
-const BOOT_SHIFT: u32 = 32;
 /// What a datagram has left for entries, behind its header, its kind and two counts.
 const ROOM: usize = crate::wire::MAX_DATAGRAM - crate::wire::HEADER_LEN - 6;
 /// Marks to a datagram: up to 24 bytes each, and 21 for the range.

@@ -72,7 +72,7 @@ pub use crate::topology::{
     map::{Answer, Criterion, Edges, Map, Rank, View},
 };
 use crate::{
-    id::{NodeId, Peer},
+    id::{Boot, NodeId, Peer},
     leadership::{Election, Leadership, Mode, Why},
     machine::{Input, InputOf, Machine, OutboxOf, Rejected},
     rng::{Rng, Seed},
@@ -141,6 +141,11 @@ enum Protocol {
     LinkState(Core),
     Flooding(Flooding),
     Gomez(Gomez),
+}
+
+/// The first number of a life, above those of past lives unless one of them counted further than most ever will.
+fn first_number(boot: Boot) -> u64 {
+    boot.get().min(u64::MAX >> (COUNTED + 1)) << COUNTED
 }
 
 /// What a protocol needs from the node around it.
@@ -221,7 +226,7 @@ impl Central {
     }
 
     /// Who is in range, ascending.
-    pub fn neighbours(&self) -> impl ExactSizeIterator<Item = NodeId> {
+    pub fn neighbours(&self) -> impl ExactSizeIterator<Item = NodeId> + Clone {
         self.detector.neighbours()
     }
 
@@ -492,3 +497,7 @@ impl Election for Central {
         Leadership { leader: Some(self.leader), settled, ..unknown }
     }
 }
+
+/// Bits behind the boot number: a million changes of view, or claims to lead, in one life. More do no harm: the next life
+/// then has to be told what to outbid (H4).
+const COUNTED: u32 = 20;

@@ -10,7 +10,6 @@ use std::vec::Vec;
 
 use super::*;
 use crate::{
-    id::Boot,
     machine::{Effect, Outbox},
     time::Duration,
 };

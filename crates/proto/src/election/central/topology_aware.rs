@@ -67,7 +67,7 @@ impl TopologyAware {
         self.send(context);
         // Ticks that had nothing to send went by unnoticed; the next keeps the rhythm.
         let behind = context.now.since(self.tick).as_micros() / self.period.as_micros();
-        self.tick = self.tick + self.period * (behind + 1);
+        self.tick += self.period * (behind + 1);
     }
 
     /// TA2.
@@ -84,7 +84,7 @@ impl TopologyAware {
             return;
         }
         let own = self.map.own();
-        let own = own.with(&[id], own.clock() + 1);
+        let own = own.with(&[id], own.clock().saturating_add(1));
         self.map.set(self.map.me(), own);
         context.out.broadcast(Message::Known(self.map.snapshot()));
     }
@@ -92,7 +92,7 @@ impl TopologyAware {
     /// TA4.
     pub(super) fn down(&mut self, id: NodeId) {
         let (me, own) = (self.map.me(), self.map.own());
-        let (old, new) = (own.clock(), own.clock() + 1);
+        let (old, new) = (own.clock(), own.clock().saturating_add(1));
         let own = own.without(&[id], new);
         self.note(Update { source: me, add: [].into(), remove: [id].into(), old, new });
         self.map.set(me, own);
