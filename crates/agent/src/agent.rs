@@ -27,13 +27,14 @@ use crate::{
     api::{self, Api, Token},
     clock,
     config::{
-        self, Config, Election, Feedback, HIGHEST, Learned, Mode, OnIsolation, Policy,
+        self, Config, Election, Feedback, HIGHEST, Learned, Mode, Neighbours, OnIsolation, Policy,
         Seed as Door, Timing,
     },
     core::{self, Core, Electorate, Protocol, Seat, Settings},
     handle::{Handle, Refused, Request, Stopped},
     hooks::{HookView, Hooks},
     key::{KeyError, KeyRing},
+    neighbours,
     node::{self, Node},
     notify::{Manager, Watchdog},
     profile::About,
@@ -164,8 +165,8 @@ impl Agent {
         let token = Token::of(config).map_err(StartError::Token)?;
         let sealer = Sealer::new(ring, &config.cluster, store.me());
         let mut transport = Transport::bind(config.bind, sealer).await?;
-        if config.is_announced() {
-            transport.join_group(config.multicast)?;
+        if config.is_multicast() {
+            transport.join_group(config.multicast, &config.interfaces)?;
         }
         let address = node::own_address(transport.local(), &seeds);
         let settings = settings(config, address)?;
@@ -187,6 +188,15 @@ impl Agent {
         if let Some(listener) = listener {
             let interface = Api::new(config, api, token, handle.clone(), view);
             others.push(tokio::spawn(api::serve(listener, interface)));
+        }
+        for election in &config.elections {
+            if let Mode::Central(central) = &election.mode
+                && let Neighbours::Table(table) = &central.neighbours
+            {
+                let follow =
+                    neighbours::follow(election.name.clone(), table.clone(), handle.clone());
+                others.push(tokio::spawn(follow));
+            }
         }
         if let Some(hooks) = hooks {
             others.push(tokio::spawn(hooks.run()));
@@ -383,7 +393,9 @@ fn settings(config: &Config, address: SocketAddr) -> Result<Settings, StartError
         let standing = Standing { observer, attribute: election.priority };
         let on_isolation = match &election.mode {
             Mode::Eventual(eventual) => eventual.on_isolation,
-            Mode::Announced(_) | Mode::Leased(_) | Mode::Learned(_) => OnIsolation::default(),
+            Mode::Announced(_) | Mode::Leased(_) | Mode::Learned(_) | Mode::Central(_) => {
+                OnIsolation::default()
+            }
         };
         let learns = matches!(&election.mode, Mode::Eventual(eventual) if eventual.learned);
         let name = election.name.clone();
@@ -395,7 +407,7 @@ fn settings(config: &Config, address: SocketAddr) -> Result<Settings, StartError
         if config.advertise.is_empty() { vec![address] } else { config.advertise.clone() };
     let c = config.elections.iter().filter_map(|election| match &election.mode {
         Mode::Eventual(eventual) => Some(u32::from(eventual.c)),
-        Mode::Announced(_) | Mode::Leased(_) | Mode::Learned(_) => None,
+        Mode::Announced(_) | Mode::Leased(_) | Mode::Learned(_) | Mode::Central(_) => None,
     });
     let survey = estimate::Config::of(10).map_err(|error| refused(&error))?;
     let settings = Settings {
@@ -440,6 +452,10 @@ fn protocol(config: &Config, election: &Election) -> Result<Protocol, String> {
     let timing = &config.timing;
     match &election.mode {
         Mode::Leased(settings) => leased(config, election, settings).map(Protocol::Leased),
+        Mode::Central(central) => {
+            let machine = central.machine(timing.profile).map_err(|error| error.to_string())?;
+            Ok(Protocol::Central(machine))
+        }
         Mode::Eventual(eventual) => {
             let gossip = Multicast::Gossip { spread: 2, refresh: timing.refresh };
             churn_tolerant::Config::new(eventual.variant, Form::Hardened)

@@ -29,6 +29,7 @@ pub(crate) use self::learned::Electorate;
 use self::{
     announced::Announced,
     beside::{Aside, Channel},
+    central::Central,
     learned::Learned,
     worth::Worth,
 };
@@ -36,6 +37,7 @@ use crate::{
     clock,
     config::OnIsolation,
     handle::{Inbox, Refused, Request},
+    neighbours::Neighbour,
     profile::About,
     status::{
         Agreement, Counters, ElectionStatus, Event, EventKind, Identity, KeyStatus, LeaderStatus,
@@ -46,10 +48,12 @@ use crate::{
 
 mod announced;
 mod beside;
+mod central;
 mod learned;
 pub(crate) mod leased;
 mod near;
 mod report;
+mod request;
 mod worth;
 
 /// What a node is made of.
@@ -99,6 +103,7 @@ pub(crate) enum Protocol {
     Announced(announce::Config),
     Learned(Electorate),
     Leased(leased::Config),
+    Central(bellwether_proto::election::central::Config),
 }
 
 impl Protocol {
@@ -108,6 +113,7 @@ impl Protocol {
             Self::Announced(_) => Mode::Announced,
             Self::Learned(_) => Mode::Learned,
             Self::Leased(_) => Mode::Leased,
+            Self::Central(_) => Mode::Central,
         }
     }
 }
@@ -155,6 +161,8 @@ pub(crate) struct Core {
     pub(crate) outgoing: Vec<Outgoing>,
     /// Whether somebody's position has changed since the membership was told distances.
     moved: bool,
+    /// Who is in range, as routing daemons say: for each election.
+    in_range: BTreeMap<Group, Vec<Neighbour>>,
     /// Whether those beside the stack have yet to hear who is alive.
     listed_changed: bool,
     /// What the machine refused, by reason.
@@ -254,6 +262,11 @@ impl Core {
                     let seat = leased::Leased::new(me, config.clone(), seed, durable, now);
                     beside.push(Aside { group, machine: Box::new(seat) });
                 }
+                Protocol::Central(config) => {
+                    let seed = seed.named("central").indexed(u64::from(group.number()));
+                    let machine = Central::new(me, *config, seed);
+                    beside.push(Aside { group, machine: Box::new(machine) });
+                }
             }
         }
         let stack = Stack::new(me, settings.membership, &groups, seed, store.durable(), vec![])
@@ -287,6 +300,7 @@ impl Core {
             rng: seed.named("host").rng(),
             outgoing: Vec::new(),
             moved: false,
+            in_range: BTreeMap::new(),
             listed_changed: true,
             refused: BTreeMap::new(),
             accusations: 0,
@@ -642,7 +656,11 @@ impl Core {
         let name = match self.records.get(&id) {
             _ if id == self.me.id => self.settings.about.name.clone(),
             Some(record) => record.name.clone(),
-            None => format!("{:016x}", id.get()),
+            // Nobody whose word reaches us by gossip, but perhaps on a map.
+            None => {
+                let told = self.beside.iter().find_map(|one| one.machine.name_of(id));
+                told.map_or_else(|| format!("{:016x}", id.get()), str::to_owned)
+            }
         };
         LeaderStatus { id: format!("{:016x}", id.get()), name }
     }
@@ -657,197 +675,6 @@ impl Core {
         let (index, unix_ms) = (inbox.next_index(), clock::unix_ms());
         let (election, epoch, valid_for_ms) = (None, None, None);
         inbox.record(Event { index, unix_ms, event, election, node, epoch, valid_for_ms, detail });
-    }
-}
-
-/// What is asked.
-impl Core {
-    pub(crate) fn is_running(&self) -> bool {
-        self.running
-    }
-
-    /// Whether this node leads anything.
-    pub(crate) fn leads(&self) -> bool {
-        // Those beside the stack hand over, or say goodbye, in leaving.
-        let ours = |&at: &usize| self.tallies[at].answer.leader == Some(self.me.id);
-        (0..self.tallies.len()).filter(|&at| self.is_eventual(at)).any(|at| ours(&at))
-    }
-
-    /// Whether there is nobody else.
-    pub(crate) fn is_alone(&self) -> bool {
-        self.stack.membership().is_empty()
-    }
-
-    /// Which elections hooks forbid it to lead.
-    pub(crate) fn set_dirty(&mut self, now: Time, elections: &BTreeSet<String>, inbox: &Inbox) {
-        for seat in &mut self.settings.elections {
-            seat.dirty = elections.contains(&seat.name);
-        }
-        self.observe(now);
-        self.introduce(now, inbox);
-    }
-
-    /// What it is worth from now on.
-    pub(crate) fn set_priority(&mut self, now: Time, name: &str, worth: u32, inbox: &Inbox) {
-        if let Some(seat) = self.settings.elections.iter_mut().find(|seat| seat.name == name) {
-            seat.standing.attribute = worth;
-            self.introduce(now, inbox);
-        }
-    }
-
-    pub(crate) fn resign_all(&mut self, now: Time, inbox: &Inbox) {
-        for at in 0..self.tallies.len() {
-            if self.is_eventual(at) {
-                self.command(now, at, churn_tolerant::Command::Resign, inbox);
-            }
-        }
-    }
-
-    fn is_eventual(&self, at: usize) -> bool {
-        matches!(self.settings.elections[at].protocol, Protocol::Eventual(_))
-    }
-
-    /// Says goodbye. Nothing is due any more once everybody was told.
-    pub(crate) fn leave(&mut self, now: Time, inbox: &Inbox) {
-        self.seeds.clear();
-        if let Some(worth) = self.worth.take() {
-            worth.keep(true, &mut self.store);
-        }
-        self.each_aside(now, |machine, road| machine.leave(road));
-        self.input(now, Input::Leave, inbox);
-    }
-
-    fn command(&mut self, now: Time, at: usize, command: churn_tolerant::Command, inbox: &Inbox) {
-        let group = self.tallies[at].group;
-        self.input(now, Input::Command(Command { group, command }), inbox);
-    }
-
-    /// Everything but leaving, which the driver sees to.
-    pub(crate) fn on_request(
-        &mut self,
-        now: Time,
-        request: Request,
-        inbox: &Inbox,
-    ) -> Result<(), Refused> {
-        match request {
-            Request::Join(addresses) => {
-                for address in addresses {
-                    match self.seeds.iter_mut().find(|seed| seed.address == address) {
-                        Some(known) => known.next = now,
-                        None => self.seeds.push(Place { address, next: now, found: None }),
-                    }
-                }
-                self.knock(now);
-            }
-            Request::Leave => {}
-            Request::ForceLeave(name) => {
-                let id = self.find(&name)?;
-                if self.stack.membership().member(id).is_some() {
-                    let reason = format!("{name} still answers; only failed members are taken off");
-                    return Err(Refused::Impossible(reason));
-                }
-                self.records.remove(&id);
-            }
-            Request::Resign(election) => {
-                let at = self.led(&election)?;
-                if let Some(at) = self.aside(self.tallies[at].group) {
-                    self.with_aside(now, at, |machine, road| machine.resign(road))?;
-                    self.look(now, inbox);
-                    return Ok(());
-                }
-                if self.stack.membership().is_empty() {
-                    let reason = "there is nobody else to lead".to_owned();
-                    return Err(Refused::Impossible(reason));
-                }
-                self.command(now, at, churn_tolerant::Command::Resign, inbox);
-            }
-            Request::Transfer { election, to } => {
-                let at = self.led(&election)?;
-                let id = self.find(&to)?;
-                if self.stack.membership().member(id).is_none() {
-                    return Err(Refused::Impossible(format!("{to} is not alive")));
-                }
-                if let Some(at) = self.aside(self.tallies[at].group) {
-                    self.with_aside(now, at, |machine, road| machine.transfer(id, road))?;
-                    self.look(now, inbox);
-                    return Ok(());
-                }
-                self.command(now, at, churn_tolerant::Command::Transfer(id), inbox);
-            }
-            Request::Report { election, of, cost } => {
-                let at = self.election(&election)?;
-                let of = match of {
-                    Some(name) if name == self.settings.about.name => self.me.id,
-                    Some(name) => self.find(&name)?,
-                    None => self.tallies[at].answer.leader.ok_or_else(|| {
-                        Refused::Impossible("nobody leads; say of whom it is".to_owned())
-                    })?,
-                };
-                if self.settings.elections[at].learns && of == self.me.id {
-                    self.doubt_ourselves(f64::from(cost.min(100)) / 100.0);
-                    return Ok(());
-                }
-                let Some(aside) = self.aside(self.tallies[at].group) else {
-                    let reason = match self.settings.elections[at].learns {
-                        true => format!(
-                            "in {election} every node keeps its own record; ask that node's agent"
-                        ),
-                        false => format!("{election} learns nothing of its members"),
-                    };
-                    return Err(Refused::Impossible(reason));
-                };
-                self.with_aside(now, aside, |machine, road| machine.report(of, cost, road))?;
-                self.look(now, inbox);
-            }
-            Request::Tags(changes) => self.set_tags(now, changes, inbox)?,
-        }
-        Ok(())
-    }
-
-    fn set_tags(
-        &mut self,
-        now: Time,
-        changes: BTreeMap<String, Option<String>>,
-        inbox: &Inbox,
-    ) -> Result<(), Refused> {
-        let before = self.settings.about.tags.clone();
-        for (key, value) in changes {
-            match value {
-                Some(value) => self.settings.about.tags.insert(key, value),
-                None => self.settings.about.tags.remove(&key),
-            };
-        }
-        if let Err(error) = self.settings.introduction() {
-            self.settings.about.tags = before;
-            return Err(Refused::Impossible(format!("name, tags and elections together: {error}")));
-        }
-        self.introduce(now, inbox);
-        Ok(())
-    }
-
-    fn election(&self, election: &str) -> Result<usize, Refused> {
-        let names = || self.settings.elections.iter().map(|seat| seat.name.as_str());
-        names().position(|name| name == election).ok_or_else(|| {
-            let all = names().collect::<Vec<_>>().join(", ");
-            Refused::NoSuchElection(election.to_owned(), all)
-        })
-    }
-
-    fn led(&self, election: &str) -> Result<usize, Refused> {
-        let at = self.election(election)?;
-        match self.tallies[at].answer.leader {
-            Some(leader) if leader == self.me.id => Ok(at),
-            Some(leader) => Err(Refused::NotLeader(election.to_owned(), self.named(leader).name)),
-            None => Err(Refused::NotLeader(election.to_owned(), "nobody".to_owned())),
-        }
-    }
-
-    fn find(&self, name: &str) -> Result<NodeId, Refused> {
-        let known = self
-            .records
-            .iter()
-            .find(|(id, record)| record.name == name || format!("{:016x}", id.get()) == name);
-        known.map(|(&id, _)| id).ok_or_else(|| Refused::NoSuchMember(name.to_owned()))
     }
 }
 

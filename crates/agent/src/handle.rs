@@ -10,7 +10,8 @@ use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::{
     key::KeyRing,
-    status::{Event, Status},
+    neighbours::Neighbour,
+    status::{Event, MapStatus, Status},
 };
 
 /// What may be asked of a running agent.
@@ -89,6 +90,17 @@ pub enum Requested {
     Dirty(BTreeSet<String>),
     /// Be as if the cable were pulled, or plugged in again.
     Cut(bool),
+    /// What does this election's map show?
+    Map(String, oneshot::Sender<Result<MapStatus, Refused>>),
+    /// These are in range, as a routing daemon says.
+    Neighbours {
+        /// For which election.
+        election: String,
+        /// All of them; none if the last word still stands.
+        neighbours: Option<Vec<Neighbour>>,
+        /// Why its table could not be read.
+        problem: Option<String>,
+    },
 }
 
 /// The agent's end.
@@ -130,6 +142,29 @@ impl Handle {
         let (reply, answer) = oneshot::channel();
         self.requests.send(Requested::Do(request, reply)).await.map_err(|_| Stopped)?;
         answer.await.map_err(|_| Stopped)
+    }
+
+    /// The map by which a central election is decided.
+    ///
+    /// # Errors
+    ///
+    /// [`Stopped`]; the inner result says why a living agent has none.
+    pub async fn map(&self, election: &str) -> Result<Result<MapStatus, Refused>, Stopped> {
+        let (reply, answer) = oneshot::channel();
+        let asked = Requested::Map(election.to_owned(), reply);
+        self.requests.send(asked).await.map_err(|_| Stopped)?;
+        answer.await.map_err(|_| Stopped)
+    }
+
+    /// Says who is in range, or why that is not known.
+    pub(crate) async fn set_neighbours(
+        &self,
+        election: String,
+        neighbours: Option<Vec<Neighbour>>,
+        problem: Option<String>,
+    ) -> Result<(), Stopped> {
+        let told = Requested::Neighbours { election, neighbours, problem };
+        self.requests.send(told).await.map_err(|_| Stopped)
     }
 
     /// From now on these keys, and these priorities.

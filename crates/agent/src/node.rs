@@ -174,6 +174,12 @@ impl Node {
             Requested::Priority(election, worth) => {
                 self.core.set_priority(now, &election, worth, &self.inbox);
             }
+            Requested::Map(election, reply) => {
+                let _ = reply.send(self.core.map_status(&election));
+            }
+            Requested::Neighbours { election, neighbours, problem } => {
+                self.core.set_neighbours(now, &election, neighbours, problem, &self.inbox);
+            }
             Requested::Cut(cut) => self.transport.set_cut(cut),
             Requested::Dirty(elections) => self.core.set_dirty(now, &elections, &self.inbox),
             Requested::Do(Request::Leave, reply) => {

@@ -206,6 +206,9 @@ pub struct ElectionStatus {
     /// Learned elections: what this node has learnt of the voters, the most reliable first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub scores: Vec<ScoreStatus>,
+    /// Central elections: what the answer follows from.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub central: Option<CentralStatus>,
 }
 
 /// What was learnt of a voter.
@@ -249,6 +252,62 @@ impl ElectionStatus {
             None => self,
         }
     }
+}
+
+/// What the answer of a central election follows from.
+#[derive(Clone, Debug, Eq, PartialEq, Serialize)]
+pub struct CentralStatus {
+    /// By what the leader is the best: `closeness` or `degree`.
+    pub criterion: &'static str,
+    /// Nodes in our part of the mesh, this one included.
+    pub members: u32,
+    /// How many of them have told nothing yet.
+    pub unknown: u32,
+    /// The best node's score: the sum of its distances to all, or its neighbours.
+    pub score: u64,
+    /// A hash of the map, in sixteen hexadecimal digits: who names another leader under the same one is wrong. No order:
+    /// it tells maps apart, not which is newer.
+    pub map: String,
+    /// Who is in range, by name.
+    pub neighbours: Vec<String>,
+    /// Why the routing daemon's table could not be read, if so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
+}
+
+/// The map of a central election, as this node knows it.
+#[derive(Clone, Debug, Eq, PartialEq, Serialize)]
+pub struct MapStatus {
+    /// Of which election.
+    pub election: String,
+    /// Who leads, by identity; none if this node must not, and would.
+    pub leader: Option<String>,
+    /// This node, by identity.
+    pub own: String,
+    /// What it follows from.
+    #[serde(flatten)]
+    pub central: CentralStatus,
+    /// All nodes, the most central first.
+    pub nodes: Vec<MapNode>,
+    /// Who hears whom: two places in `nodes` each, the smaller first.
+    pub links: Vec<(u32, u32)>,
+}
+
+/// One node of a map.
+#[derive(Clone, Debug, Eq, PartialEq, Serialize)]
+pub struct MapNode {
+    /// Sixteen hexadecimal digits.
+    pub id: String,
+    /// As it is configured there; the identity if nobody has said.
+    pub name: String,
+    /// From 1; nodes of equal score are ranked by identity, the higher first.
+    pub rank: u32,
+    /// The sum of its distances to all others, or its neighbours, by the criterion.
+    pub score: u64,
+    /// How many hear it and are heard by it.
+    pub degree: u32,
+    /// How far it is from this node.
+    pub hops: u32,
 }
 
 /// A leader.

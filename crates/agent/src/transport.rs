@@ -29,7 +29,7 @@ use std::{
 };
 
 use bellwether_proto::{Duration, NodeId, Peer, Time, wire::MAX_DATAGRAM};
-use rustix::net::{self, sockopt};
+use rustix::net::sockopt;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     net::{TcpListener, TcpStream, UdpSocket},
@@ -38,7 +38,10 @@ use tokio::{
     time::timeout,
 };
 
-use self::inbound::{StreamEvent, accept};
+use self::{
+    group::Group,
+    inbound::{StreamEvent, accept},
+};
 use crate::{
     drop::Drop,
     seal::{CHUNK, CHUNK_EXTRA, Content, MAX_HEADER, OpenStream, Sealer, chunk_prefix},
@@ -50,8 +53,7 @@ use crate::{
 pub struct Transport {
     sealer: Sealer,
     udp: UdpSocket,
-    /// What is sent to everybody arrives here: a socket bound to one of our addresses would not hear it.
-    group: Option<(UdpSocket, SocketAddr)>,
+    group: Option<Group>,
     local: SocketAddr,
     routes: BTreeMap<NodeId, Route>,
     /// Hellos that have not been answered, by number, oldest first.
@@ -171,36 +173,19 @@ impl Transport {
         self.cut = cut;
     }
 
-    /// Also hears, and [speaks to](Self::send_group), this multicast group, on the network of the address we are bound
-    /// to, or else of the default route. Others on this machine may do so too.
+    /// Also hears, and [speaks to](Self::send_group), this multicast group, on these network interfaces; if there are
+    /// none, on the network of the address we are bound to, or else of the default route. Others on this machine may do so
+    /// too. What is said goes no farther than the link.
     ///
     /// # Errors
     ///
     /// [`BindError`].
-    pub fn join_group(&mut self, group: SocketAddrV4) -> Result<(), BindError> {
-        let joined = || {
-            let interface = match self.local.ip() {
-                IpAddr::V4(address) => address,
-                IpAddr::V6(_) => return Err(io::ErrorKind::Unsupported.into()),
-            };
-            let socket = net::socket_with(
-                net::AddressFamily::INET,
-                net::SocketType::DGRAM,
-                net::SocketFlags::CLOEXEC | net::SocketFlags::NONBLOCK,
-                None,
-            )?;
-            sockopt::set_socket_reuseaddr(&socket, true)?;
-            net::bind(&socket, &group)?;
-            sockopt::set_ip_add_membership(&socket, group.ip(), &interface)?;
-            if !interface.is_unspecified() {
-                sockopt::set_ip_multicast_if(&self.udp, &interface)?;
-            }
-            UdpSocket::from_std(std::net::UdpSocket::from(socket))
-        };
-        let address = SocketAddr::V4(group);
-        let socket =
-            joined().map_err(|source| BindError { address, protocol: "multicast", source })?;
-        self.group = Some((socket, address));
+    pub fn join_group(
+        &mut self,
+        group: SocketAddrV4,
+        interfaces: &[String],
+    ) -> Result<(), BindError> {
+        self.group = Some(Group::join(&self.udp, self.local.ip(), group, interfaces)?);
         Ok(())
     }
 
@@ -280,17 +265,28 @@ impl Transport {
     /// [`Drop`], which is also counted.
     pub fn send_group(&mut self, body: &[u8]) -> Result<(), Drop> {
         self.out.clear();
-        let to = self.group.as_ref().map(|(_, group)| *group).ok_or(Drop::NoAddress);
-        match to.and_then(|to| self.sealer.seal_group(body, &mut self.out).map(|()| to)) {
-            Ok(to) => {
-                self.transmit(to);
-                Ok(())
-            }
-            Err(reason) => {
-                self.count(reason);
-                Err(reason)
+        let sealed = match self.group {
+            Some(_) => self.sealer.seal_group(body, &mut self.out),
+            None => Err(Drop::NoAddress),
+        };
+        if let Err(reason) = sealed {
+            self.count(reason);
+            return Err(reason);
+        }
+        // Taken out: sending needs the rest of us.
+        let Some(mut group) = self.group.take() else { return Ok(()) };
+        let mut sent = Ok(());
+        for way in 0..group.ways() {
+            match group.choose(&self.udp, way) {
+                Ok(()) => self.transmit(group.address()),
+                Err(_) => {
+                    self.count(Drop::SocketError);
+                    sent = Err(Drop::SocketError);
+                }
             }
         }
+        self.group = Some(group);
+        sent
     }
 
     /// Waits until something has arrived, and starts a new batch. May be dropped and called again.
@@ -344,8 +340,8 @@ impl Transport {
     fn receive(&mut self) -> io::Result<(usize, SocketAddr)> {
         let would_block = |error: &io::Error| error.kind() == io::ErrorKind::WouldBlock;
         match (self.udp.try_recv_from(&mut self.packet[..]), &self.group) {
-            (Err(error), Some((group, _))) if would_block(&error) => {
-                group.try_recv_from(&mut self.packet[..])
+            (Err(error), Some(group)) if would_block(&error) => {
+                group.socket().try_recv_from(&mut self.packet[..])
             }
             (received, _) => received,
         }
@@ -652,10 +648,10 @@ async fn listen(address: SocketAddr) -> Result<(UdpSocket, TcpListener, SocketAd
     }
 }
 
-async fn readable(group: Option<&(UdpSocket, SocketAddr)>) {
+async fn readable(group: Option<&Group>) {
     match group {
         // An error shows itself when it is received from.
-        Some((socket, _)) => drop(socket.readable().await),
+        Some(group) => drop(group.socket().readable().await),
         None => std::future::pending().await,
     }
 }
@@ -699,6 +695,7 @@ const OUTBOUND: usize = 16;
 /// For all of a stream that we send.
 const SEND_DEADLINE: time::Duration = time::Duration::from_secs(15);
 
+mod group;
 mod inbound;
 #[cfg(test)]
 mod tests;

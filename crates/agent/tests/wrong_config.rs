@@ -7,7 +7,10 @@ use std::{ffi::OsString, fs, path::Path};
 
 use bellwether_agent::{
     Config, Position, Role,
-    config::{Announced, Feedback, Flag, Inputs, Mode, OnIsolation, Place, Profile},
+    config::{
+        Announced, Feedback, Flag, Inputs, Mode, Neighbours, OnIsolation, Place, Profile, Spread,
+    },
+    neighbours::Format,
 };
 use bellwether_proto::Duration;
 use proptest::prelude::*;
@@ -107,6 +110,44 @@ fn files_that_cannot_be_read_say_why() {
     let directory = Some(folder.path().join("none"));
     let error = Config::load(&Inputs { directory, ..Inputs::default() }).unwrap_err();
     assert_eq!(error.problem(), "there is no such directory");
+}
+
+#[test]
+fn a_mesh_takes_its_defaults_from_the_profile_and_its_neighbours_from_a_daemon() {
+    let head = "cluster = \"garden\"\nkey_file = \"k\"\ntiming = \"mesh\"\ninterfaces = [\"wlan0\", \"wlan1\"]\n";
+    let central = |rest: &str| {
+        let config = parse(&format!("{head}[election.mesh]\nmode = \"central\"\n{rest}"), &[]);
+        let config = config.unwrap_or_else(|error| panic!("{error}"));
+        let Mode::Central(central) = config.elections[0].mode.clone() else { panic!("{config:?}") };
+        (config, central)
+    };
+    let seconds = Duration::from_secs;
+    let (config, plain) = central("");
+    assert_eq!(config.interfaces, ["wlan0", "wlan1"]);
+    assert!(config.is_multicast());
+    let ms = Duration::from_millis;
+    assert_eq!(plain.beacons(Profile::Mesh), Some((ms(1_000), ms(3_500))));
+    assert_eq!((plain.spread, plain.hysteresis), (Spread::AtOnce(1_000), None));
+    let (_, tuned) = central(
+        "spread = \"tick\"\ntick = \"50ms\"\ncriterion = \"degree\"\nhysteresis = 10\nhorizon = 4\nsilence = \"5s\"",
+    );
+    assert_eq!((tuned.spread, tuned.horizon), (Spread::Tick(ms(50)), Some(4)));
+    let hysteresis = tuned.hysteresis.expect("it is set");
+    assert_eq!((hysteresis.percent, hysteresis.dwell), (10, seconds(30)));
+    assert_eq!(tuned.beacons(Profile::Mesh), Some((ms(1_000), seconds(5))));
+    let (config, fed) = central(
+        "rho = 0.75\nneighbours = { format = \"babel\", address = \"[::1]:33123\", every = \"2s\" }",
+    );
+    assert!(!config.is_multicast());
+    assert_eq!(fed.spread, Spread::AtOnce(750));
+    let Neighbours::Table(table) = &fed.neighbours else { panic!("{fed:?}") };
+    assert_eq!((table.format, table.every), (Format::Babel, seconds(2)));
+    assert_eq!(table.source.to_string(), "[::1]:33123");
+    let shown: Vec<String> = config.settings().into_iter().map(|one| one.field).collect();
+    for field in ["interfaces", "election.mesh.rho", "election.mesh.neighbours.address"] {
+        assert!(shown.contains(&field.to_owned()), "{field}: {shown:?}");
+    }
+    assert!(!shown.contains(&"election.mesh.priority".to_owned()));
 }
 
 const RIGHT: &str = r#"

@@ -294,6 +294,10 @@ pub(crate) fn explain(args: &About) -> Result<Exit, Failure> {
     ] {
         writeln!(out, "{what:<11} {value}")?;
     }
+    if election["central"].is_object() {
+        explain_map(args, &election, &mut out)?;
+        return Ok(known(&election));
+    }
     for dissent in items(&agreement["dissent"]) {
         writeln!(out, "{:<11} {} says {}", "", text(&dissent[0]), text(&dissent[1]))?;
     }
@@ -314,6 +318,27 @@ pub(crate) fn explain(args: &About) -> Result<Exit, Failure> {
         writeln!(out, "\n{table}")?;
     }
     Ok(known(&election))
+}
+
+/// Why a central leader is the leader: where everybody is on the map, the most central first.
+fn explain_map(args: &About, election: &Value, out: &mut impl Write) -> Result<(), Failure> {
+    let path = format!("/v1/elections/{}/map", segment(&text(&election["election"])));
+    let map = args.plain.asked.client()?.get(&path)?;
+    let component = format!("{} nodes, {} links", map["members"], items(&map["links"]).len());
+    writeln!(out, "{:<11} {component}", "component")?;
+    writeln!(out, "{:<11} {}", "map", text(&map["map"]))?;
+    if !map["problem"].is_null() {
+        writeln!(out, "{:<11} {}", "problem", text(&map["problem"]))?;
+    }
+    let score = if map["criterion"] == "degree" { "score" } else { "distances" };
+    let mut table = plain_table(["rank", "name", score, "degree", "hops", ""]);
+    for node in items(&map["nodes"]) {
+        let leads = if node["id"] == map["leader"] { "leads" } else { "" };
+        let row = [&node["rank"], &node["name"], &node["score"], &node["degree"], &node["hops"]];
+        table.add_row(row.map(text).into_iter().chain([leads.to_owned()]));
+    }
+    writeln!(out, "\n{table}")?;
+    Ok(())
 }
 
 /// `tags`: without changes it shows them.

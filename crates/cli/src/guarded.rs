@@ -188,9 +188,13 @@ fn keep_asking(
 }
 
 fn word(answer: &Value) -> Word {
-    match (answer["is_leader"] == true, answer["epoch"].as_str()) {
+    // A central leader has no epoch. Whether it has led all the while is told by how often leaders changed, which is no
+    // token: nobody may take it for one.
+    let central = answer["central"].is_object().then(|| format!("none.{}", answer["changes"]));
+    let epoch = answer["epoch"].as_str().map(str::to_owned).or(central);
+    match (answer["is_leader"] == true, epoch) {
         (true, Some(epoch)) => Word::Leads {
-            epoch: epoch.to_owned(),
+            epoch,
             lease: answer["valid_for_ms"].as_u64().map(|valid_for| Lease {
                 valid_for: Duration::from_millis(valid_for),
                 step_down: Duration::from_millis(answer["step_down_ms"].as_u64().unwrap_or(0)),

@@ -148,10 +148,11 @@ impl Net {
 
     /// From now on only these pairs of neighbours hear each other.
     pub fn lay_out(&self, are_neighbours: impl Fn(usize, usize) -> bool) {
-        self.nft("flush set bridge hosts apart");
         let all = 0..self.hosts.len();
         let pairs = all.clone().flat_map(|a| all.clone().map(move |b| (a, b)));
-        self.add("apart", pairs.filter(|&(a, b)| a != b && !are_neighbours(a, b)));
+        let apart = pairs.filter(|&(a, b)| a != b && !are_neighbours(a, b));
+        // At once: nobody hears a neighbour that it has neither before nor after.
+        self.nft(&format!("flush set bridge hosts apart\n{}", elements("apart", apart)));
     }
 
     /// From now on only these pairs of neighbours hear each other, and packets for others go from neighbour to neighbour
@@ -211,11 +212,7 @@ impl Net {
     }
 
     fn add(&self, set: &str, ways: impl IntoIterator<Item = (usize, usize)>) {
-        let way = |(from, to)| format!("\"{}\" . \"{}\"", port(from), port(to));
-        let ways: Vec<String> = ways.into_iter().map(way).collect();
-        if !ways.is_empty() {
-            self.nft(&format!("add element bridge hosts {set} {{ {} }}", ways.join(", ")));
-        }
+        self.nft(&elements(set, ways));
     }
 
     fn nft(&self, rules: &str) {
@@ -368,6 +365,16 @@ fn next_hops(
         }
     }
     next
+}
+
+/// The rule that adds these ways to a set, if there are any.
+fn elements(set: &str, ways: impl IntoIterator<Item = (usize, usize)>) -> String {
+    let way = |(from, to)| format!("\"{}\" . \"{}\"", port(from), port(to));
+    let ways: Vec<String> = ways.into_iter().map(way).collect();
+    match ways.is_empty() {
+        true => String::new(),
+        false => format!("add element bridge hosts {set} {{ {} }}\n", ways.join(", ")),
+    }
 }
 
 fn port(at: usize) -> String {

@@ -24,7 +24,7 @@ use crate::{
     config::Config,
     handle::{Handle, Request},
     hooks::HookView,
-    status::{ElectionStatus, Status},
+    status::{ElectionStatus, MapStatus, Status},
 };
 
 mod access;
@@ -157,6 +157,15 @@ impl Api {
         found.cloned().ok_or_else(|| Problem::no_such_election(name, &status))
     }
 
+    async fn map(&self, name: &str) -> Result<MapStatus, Problem> {
+        match timeout(PATIENCE, self.handle()?.map(name)).await {
+            Ok(Ok(Ok(map))) => Ok(map),
+            Ok(Ok(Err(refused))) => Err(Problem::refused(&refused)),
+            Ok(Err(_)) => Err(Problem::stopped()),
+            Err(_) => Err(Problem::busy()),
+        }
+    }
+
     async fn request(&self, request: Request) -> Result<(), Problem> {
         match timeout(PATIENCE, self.handle()?.request(request)).await {
             Ok(Ok(Ok(()))) => Ok(()),
@@ -195,6 +204,7 @@ fn routes() -> Vec<Route> {
         route("/v1/leader", Read, get(query::leader)),
         route("/v1/elections", Read, get(query::elections)),
         route("/v1/elections/{election}", Read, get(query::election)),
+        route("/v1/elections/{election}/map", Read, get(query::map)),
         route("/v1/elections/{election}/is-leader", Open, on(probe, query::is_leader)),
         route("/v1/elections/{election}/resign", Command, post(command::resign)),
         route("/v1/elections/{election}/report", Command, post(command::report)),

@@ -33,6 +33,7 @@ const FILES: &[File] = &[
     file!("graph.js", SCRIPT),
     file!("layout.js", SCRIPT),
     file!("leaders.js", SCRIPT),
+    file!("map.js", SCRIPT),
     file!("members.js", SCRIPT),
     file!("stage.js", SCRIPT),
     file!("timeline.js", SCRIPT),

@@ -12,7 +12,7 @@ use serde_json::json;
 use super::{Access, Api, Problem, access, page};
 use crate::{
     hooks::HookStatus,
-    status::{ElectionStatus, MemberState, MemberStatus, Reach, Status},
+    status::{ElectionStatus, MapStatus, MemberState, MemberStatus, Reach, Status},
 };
 
 /// Who leads, with the leader's name on top.
@@ -78,6 +78,11 @@ pub(super) async fn election(
     path: Named,
 ) -> Result<Json<Leadership>, Problem> {
     Ok(Json(api.election(&named(path)?).await?.into()))
+}
+
+/// What a central election is decided by.
+pub(super) async fn map(State(api): State<Api>, path: Named) -> Result<Json<MapStatus>, Problem> {
+    api.map(&named(path)?).await.map(Json)
 }
 
 /// For load balancers: 200 on the node that leads and may act, 503 on all others.

@@ -4,6 +4,7 @@ use bellwether_proto::{Duration, election::churn_tolerant::Variant};
 
 use super::{
     Config, Learned,
+    central::{Central, Neighbours},
     field::{Field, NAMES, Result, check_name, parse_duration},
     leased::{self, Leased},
 };
@@ -33,6 +34,8 @@ pub enum Mode {
     Leased(Leased),
     /// At most one leader to a term, by the votes of a majority, whoever was the most reliable.
     Learned(Learned),
+    /// The most central node of each connected part of a mesh leads it.
+    Central(Central),
 }
 
 /// Settings of an announced election.
@@ -65,7 +68,7 @@ impl Election {
         match &self.mode {
             Mode::Eventual(eventual) => !eventual.learned,
             Mode::Announced(_) => true,
-            Mode::Leased(_) | Mode::Learned(_) => false,
+            Mode::Leased(_) | Mode::Learned(_) | Mode::Central(_) => false,
         }
     }
 }
@@ -90,6 +93,18 @@ impl Mode {
             Self::Announced(_) => "announced",
             Self::Leased(_) => "leased",
             Self::Learned(_) => "learned",
+            Self::Central(_) => "central",
+        }
+    }
+}
+
+impl Mode {
+    /// Whether it is decided by what is said to everybody on the local link.
+    pub(crate) fn is_multicast(&self) -> bool {
+        match self {
+            Self::Eventual(_) | Self::Leased(_) | Self::Learned(_) => false,
+            Self::Announced(_) => true,
+            Self::Central(central) => matches!(central.neighbours, Neighbours::Beacons { .. }),
         }
     }
 }
@@ -154,6 +169,12 @@ fn one(name: &str, field: Field<'_>, config: &Config) -> Result<Election> {
         section.end()?;
         return Ok(Election { name: name.to_owned(), mode, role, priority: PRIORITY });
     }
+    if let Promise::Central = mode {
+        let mode = Mode::Central(Central::read(&mut section, config.timing.profile)?);
+        section.end()?;
+        let role = Role::Candidate;
+        return Ok(Election { name: name.to_owned(), mode, role, priority: PRIORITY });
+    }
     let role = section.or("role", Role::Candidate, |field| {
         field.choice(&[("candidate", Role::Candidate), ("observer", Role::Observer)])
     })?;
@@ -213,6 +234,7 @@ fn one(name: &str, field: Field<'_>, config: &Config) -> Result<Election> {
             })
         }
         Promise::Leased => unreachable!("read above"),
+        Promise::Central => unreachable!("read above"),
     };
     section.end()?;
     Ok(Election { name: name.to_owned(), mode, role, priority })
@@ -224,18 +246,16 @@ enum Promise {
     Announced,
     Leased,
     Learned,
+    Central,
 }
 
 fn promise(field: &Field<'_>) -> Result<Promise> {
-    if let Ok("central") = field.text() {
-        let error = field.error("is not in this version");
-        return Err(error.with_allowed("\"eventual\", \"announced\", \"leased\", \"learned\""));
-    }
     field.choice(&[
         ("eventual", Promise::Eventual),
         ("announced", Promise::Announced),
         ("leased", Promise::Leased),
         ("learned", Promise::Learned),
+        ("central", Promise::Central),
     ])
 }
 

@@ -31,11 +31,14 @@
 //! `3E` if not all voters are there, and a winner that fails as well costs `4E` and another try. It sends four heartbeats a
 //! lease to all who take part, and each is answered.
 //!
+//! In a central election neighbours give the leader up after `silence`, counted from its last beacon, and tell the rest of
+//! the mesh, which takes a few journeys; every member sends one datagram every `beacon`.
+//!
 //! A test runs the simulator with the waits of every profile: its median and 95th percentile are within 15% of these.
 
 use bellwether_proto::Duration;
 
-use super::{Config, Election, Feedback, Mode, OnIsolation, timing::Watched};
+use super::{Config, Election, Feedback, Mode, Neighbours, OnIsolation, timing::Watched};
 
 /// What settings mean for a number of members.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
@@ -83,16 +86,18 @@ pub fn explain(config: &Config, members: u32) -> Explained {
             let others = learned.voters.len().saturating_sub(1).max(1) as f64;
             Some(2.0 * others * 4.0 * per_second(learned.lease(timing)))
         }
-        Mode::Eventual(_) | Mode::Announced(_) | Mode::Leased(_) => None,
+        Mode::Eventual(_) | Mode::Announced(_) | Mode::Leased(_) | Mode::Central(_) => None,
     });
     let heartbeats: f64 = heartbeats.sum();
     let leases: f64 = config.elections.iter().map(|one| leases(config, one)).sum();
+    let beacons: f64 = config.elections.iter().map(|one| beacons(config, one)).sum();
     // Announced elections alone need no membership, but the agent keeps one all the same.
     let each = 2.0 * per_second(timing.period) + eventual * per_second(timing.refresh);
     // One node as a rule leads all that it may; whoever sets priorities knows better.
     let beats = if eventual > 0.0 { 2.0 * per_second(timing.beat) } else { 0.0 };
     let announcements = announced * per_second(timing.announce);
-    let datagrams = f64::from(members) * each + beats + announcements + leases + heartbeats;
+    let datagrams =
+        f64::from(members) * (each + beacons) + beats + announcements + leases + heartbeats;
     Explained {
         members,
         idle_kbit_per_s: datagrams * DATAGRAM * 8.0 / 1000.0,
@@ -209,12 +214,41 @@ fn election(config: &Config, election: &Election, members: u32) -> ExplainedElec
             let bound = 4.0 * lease + arbitration + step_down;
             (3.5 * lease + step_down, bound, bound, 2 * backers as u32)
         }
+        Mode::Central(central) => {
+            words.push(
+                "The most central node of every connected part of the mesh leads it; who that is follows from the \
+                 map alone, so nobody votes. While news travels two may believe to lead: let what they act on \
+                 compare maps, or do nothing that must not happen twice."
+                    .to_owned(),
+            );
+            let (period, silence) = match central.beacons(timing.profile) {
+                Some((period, silence)) => (s(&period), s(&silence)),
+                None => {
+                    words.push(
+                        "How long a failed leader goes unnoticed is the routing daemon's affair; to that comes half of \
+                         `every` as a rule."
+                            .to_owned(),
+                    );
+                    let every = match &central.neighbours {
+                        Neighbours::Table(table) => s(&table.every),
+                        Neighbours::Beacons { .. } => 0.0,
+                    };
+                    (every, every)
+                }
+            };
+            // What a lost datagram kept back comes with the next digest.
+            (silence - period / 2.0, silence, silence + DIGEST, members)
+        }
+    };
+    let unless = match election.mode {
+        Mode::Central(_) => "the news of it is lost",
+        _ => "those that watch it fail too",
     };
     words.insert(
         0,
         format!(
             "If the leader fails, nobody leads for {} as a rule, {} in one case of twenty, and {} at \
-             worst (those that watch it fail too).",
+             worst ({unless}).",
             seconds(typical),
             seconds(rare),
             seconds(worst)
@@ -235,6 +269,13 @@ fn election(config: &Config, election: &Election, members: u32) -> ExplainedElec
     }
 }
 
+/// Datagrams a second and member of a central election while nothing changes: beacons, and a digest now and then.
+fn beacons(config: &Config, election: &Election) -> f64 {
+    let Mode::Central(central) = &election.mode else { return 0.0 };
+    let beacons = central.beacons(config.timing.profile);
+    beacons.map_or(0.0, |(period, _)| 1.0 / period.as_secs_f64()) + 1.0 / QUIET_DIGEST
+}
+
 fn seconds(value: f64) -> String {
     format!("{value:.1} s")
 }
@@ -246,6 +287,9 @@ fn leases(config: &Config, election: &Election) -> f64 {
     2.0 * members * (members - 1.0) / config.timing.lease.as_secs_f64()
 }
 
+/// Seconds between digests of a map while there is news, and while there is none.
+const DIGEST: f64 = 1.25;
+const QUIET_DIGEST: f64 = 16.0;
 /// Bytes of a datagram in quiet times with its IP and UDP headers: probe or answer, sealed, with little news.
 const DATAGRAM: f64 = 110.0;
 

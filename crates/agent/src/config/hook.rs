@@ -79,7 +79,7 @@ fn one(name: &str, field: Field<'_>, elections: &[Election]) -> Result<Hook> {
 }
 
 /// Program and arguments, of which the program must be there and not be somebody else's to change.
-fn program(field: &Field<'_>) -> Result<Vec<String>> {
+pub(super) fn program(field: &Field<'_>) -> Result<Vec<String>> {
     let example = "a list: [\"/path/to/program\", \"argument\"]; no shell reads it";
     let items = field.strict_list(example)?;
     let Some(first) = items.first() else {

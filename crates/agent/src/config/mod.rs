@@ -11,13 +11,8 @@ use std::{
 };
 
 use self::field::{Field, Result};
-pub(crate) use self::{
-    election::HIGHEST,
-    error::{hidden, similar},
-    field::{check_name, parse_duration},
-    hook::{event_name, is_about_leading},
-};
 pub use self::{
+    central::{Central, Neighbours, Spread},
     election::{Announced, Election, Eventual, Mode, OnIsolation},
     error::{ConfigError, Place, quote},
     explain::{Explained, ExplainedElection, explain},
@@ -29,8 +24,15 @@ pub use self::{
     source::{Flag, Inputs},
     timing::{Profile, Timing},
 };
+pub(crate) use self::{
+    election::HIGHEST,
+    error::{hidden, similar},
+    field::{check_name, parse_duration},
+    hook::{event_name, is_about_leading},
+};
 use crate::status::Position;
 
+mod central;
 mod election;
 mod error;
 mod explain;
@@ -59,6 +61,8 @@ pub struct Config {
     pub join: Vec<Seed>,
     /// The group, and the port there, by which announced elections are held.
     pub multicast: SocketAddrV4,
+    /// The network interfaces on which the group is spoken to; empty means that of `bind`.
+    pub interfaces: Vec<String>,
     /// Where it answers over HTTP.
     pub api: SocketAddr,
     /// The secret that commands over HTTP must know.
@@ -108,6 +112,7 @@ impl Config {
             advertise: Vec::new(),
             join: Vec::new(),
             multicast: MULTICAST,
+            interfaces: Vec::new(),
             api: API,
             api_token_file: None,
             api_names: Vec::new(),
@@ -143,6 +148,7 @@ impl Config {
         config.advertise = root.or("advertise", Vec::new(), addresses)?;
         config.join = root.or("join", Vec::new(), seeds)?;
         config.multicast = root.or("multicast", MULTICAST, multicast)?;
+        config.interfaces = root.or("interfaces", Vec::new(), interfaces)?;
         config.data_dir = root.take("data_dir").map(|field| path(&field)).transpose()?;
         config.api_token_file =
             root.take("api_token_file").map(|field| path(&field)).transpose()?;
@@ -160,7 +166,7 @@ impl Config {
             root.take("position").map(|field| membership::position(&field)).transpose()?;
         config.tags = root.or("tags", BTreeMap::new(), |field| tags(field.clone()))?;
         config.elections = election::read(root.take("election"), &config)?;
-        config.check_announced(&root)?;
+        config.check_multicast(&root)?;
         config.hooks = hook::read(root.take("hook"), &config.elections)?;
         root.end()?;
         config.sources = show::sources(&tree);
@@ -170,16 +176,15 @@ impl Config {
 
 impl Config {
     /// Whether anything here is decided by multicast.
-    pub fn is_announced(&self) -> bool {
-        self.elections.iter().any(|election| matches!(election.mode, Mode::Announced(_)))
+    pub fn is_multicast(&self) -> bool {
+        self.elections.iter().any(|election| election.mode.is_multicast())
     }
 
-    fn check_announced(&self, root: &field::Section<'_>) -> Result<()> {
-        if self.bind.is_ipv4() || !self.is_announced() {
-            return Ok(());
-        }
-        let text =
-            format!("bind {} is IPv6, and announced elections are held over IPv4", self.bind);
+    fn check_multicast(&self, root: &field::Section<'_>) -> Result<()> {
+        let multicast = self.elections.iter().find(|election| election.mode.is_multicast());
+        let Some(election) = multicast.filter(|_| !self.bind.is_ipv4()) else { return Ok(()) };
+        let mode = election.mode.name();
+        let text = format!("bind {} is IPv6, and {mode} elections are held over IPv4", self.bind);
         let error = root.field().error_unquoted(text);
         Err(error.with_allowed("an IPv4 address to bind to, or mode = \"eventual\""))
     }
@@ -243,6 +248,27 @@ fn multicast(field: &Field<'_>) -> Result<SocketAddrV4> {
             Err(error.with_allowed(format!("224.0.0.0 to 239.255.255.255, such as {MULTICAST}")))
         }
     }
+}
+
+fn interfaces(field: &Field<'_>) -> Result<Vec<String>> {
+    let mut found = Vec::new();
+    for item in field.list()? {
+        let name = item.text()?;
+        let fits = |c: char| c.is_ascii_graphic() && !matches!(c, '/' | ':');
+        if name.is_empty() || name.len() > 15 || !name.chars().all(fits) {
+            let error = item.error("is no name of a network interface");
+            return Err(error.with_allowed("as `ip link` lists them, such as wlan0"));
+        }
+        if found.iter().any(|known| known == name) {
+            return Err(item.error("is there twice").with_allowed("each interface once"));
+        }
+        found.push(name.to_owned());
+    }
+    if found.len() > INTERFACES {
+        let error = field.error_unquoted(format!("has {} entries", found.len()));
+        return Err(error.with_allowed(format!("at most {INTERFACES} interfaces")));
+    }
+    Ok(found)
 }
 
 fn seeds(field: &Field<'_>) -> Result<Vec<Seed>> {
@@ -352,6 +378,8 @@ const KEY_FILE: &str =
     "key_file = \"/etc/bellwether/cluster.key\", or --key-file; `bellwether keygen` makes one";
 /// Most addresses of one node; they travel in one datagram with everything else.
 const ADDRESSES: usize = 8;
+/// Most interfaces to speak on: everything said there is sent on each.
+const INTERFACES: usize = 8;
 /// Most nodes to begin with. Arbitrary.
 const SEEDS: usize = 256;
 /// Most tags, and the longest value: they travel in gossip.

@@ -69,6 +69,7 @@ impl Config {
         add("advertise", list(&self.advertise), DEFAULT);
         add("join", list(&self.join), DEFAULT);
         add("multicast", quoted(&self.multicast), DEFAULT);
+        add("interfaces", list(&self.interfaces), DEFAULT);
         add("api", quoted(&self.api), DEFAULT);
         add("api_names", list(&self.api_names), DEFAULT);
         let path = |path: &Option<std::path::PathBuf>| {
@@ -132,6 +133,10 @@ impl Config {
                     add("members", list(&leased.members));
                     add("flavour", quoted(&leased.flavour_name()));
                     add("drift", leased.drift.to_string());
+                }
+                Mode::Central(central) => {
+                    let shown = central.shown(self.timing.profile);
+                    shown.into_iter().for_each(|(key, value)| add(key, value));
                 }
             }
         }

@@ -21,6 +21,7 @@ pub(super) enum Channel {
     Announced = 16,
     Leased = 17,
     Learned = 18,
+    Central = 19,
 }
 
 impl Channel {
@@ -88,6 +89,25 @@ pub(super) trait Beside: fmt::Debug + Send {
     /// How much it has said.
     fn sent(&self) -> Sent {
         Sent::default()
+    }
+
+    /// A routing daemon says that just these are in range, or why its table cannot be read.
+    fn on_neighbours(
+        &mut self,
+        _ids: Option<&BTreeSet<NodeId>>,
+        _problem: Option<String>,
+        _road: &mut Road<'_>,
+    ) {
+    }
+
+    /// What somebody is called whom the membership may not know.
+    fn name_of(&self, _id: NodeId) -> Option<&str> {
+        None
+    }
+
+    /// Of an election of the most central.
+    fn as_central(&self) -> Option<&Central> {
+        None
     }
 }
 
@@ -246,6 +266,7 @@ impl Core {
         let name = self.settings.about.name.clone();
         listed.push(Listed { peer: self.me, name, groups: ours });
         self.each_aside(now, |machine, road| machine.on_listed(&listed, road));
+        self.tell_in_range(now);
     }
 }
 

@@ -144,6 +144,7 @@ impl Core {
             sent: sent.all,
             sent_electing: sent.electing,
             scores: aside.map_or(vec![], |at| self.beside[at].machine.scores()),
+            central: self.central_status(tally.group),
         }
     }
 
@@ -155,6 +156,7 @@ impl Core {
             Why::Unchallenged { since } => {
                 format!("elected {} ago; nobody better objects", ago(since))
             }
+            Why::Central { members: 1, .. } => "nobody else is in range".to_owned(),
             Why::Announced { heard } => format!("says so itself, last {} ago", ago(heard)),
             other => other.to_string(),
         }

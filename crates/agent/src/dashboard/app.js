@@ -4,6 +4,7 @@ import { Feed, json } from './feed.js';
 import { Graph } from './graph.js';
 import { FEW } from './layout.js';
 import { Leaders } from './leaders.js';
+import { MeshMap } from './map.js';
 import { Members } from './members.js';
 import { Stage } from './stage.js';
 import { Timeline } from './timeline.js';
@@ -29,6 +30,7 @@ const acts = (name) => (stage ? stage.buttons(name) : null);
 
 const graph = new Graph(by('graph'), { pick, point });
 const leaders = new Leaders(by('leaders'), choose);
+const mesh = new MeshMap({ card: by('map'), canvas: by('mesh'), note: by('map-note'), ranks: by('ranks') });
 const timeline = new Timeline(by('timeline'), by('timeline-empty'), by('timeline-filter'));
 const members = new Members(
   { rows: by('rows'), scroll: by('members-scroll'), empty: by('members-empty'), filter: by('members-filter'), search: by('members-search') },
@@ -85,6 +87,7 @@ function render() {
   const scored = status.elections.filter((election) => election.scores?.length);
   members.update(page.members, leading, scored.find((election) => election.election === page.chosen) ?? scored[0]);
   draw();
+  drawMap();
   tick();
   by('main').setAttribute('aria-busy', 'false');
   say(by('cluster'), status.cluster);
@@ -143,6 +146,12 @@ function draw() {
     };
   });
   graph.update(nodes, links(own));
+}
+
+function drawMap() {
+  if (stage) return;
+  const election = page.status.elections.find(({ election: name }) => name === page.chosen);
+  mesh.update(election, `${base()}/elections/${encodeURIComponent(page.chosen)}/map`);
 }
 
 /** Which way leads to whom, as far as this node knows; on a small stage, as far as each knows. */
@@ -274,6 +283,7 @@ function themes() {
     button.replaceChildren(shape(icons[wish]), el('span.sr', {}, `Colours: ${wish === 'system' ? 'as the system' : wish}. Change`));
     button.title = `Colours: ${wish === 'system' ? 'as the system' : wish}`;
     graph.repaint();
+    mesh.draw();
   };
   button.addEventListener('click', () => {
     const wish = order[(order.indexOf(root.dataset.theme ?? 'system') + 1) % order.length];

@@ -5,6 +5,7 @@ import { at, counter, el, exactly, plural, say, shape } from './words.js';
 /** What the light shows: how it looks, what it says, and what else there is to say. */
 export function agreement(election, live, rival) {
   if (!election.leader) return { light: 'none', text: 'No leader known', more: election.why };
+  if (election.central) return central(election);
   const { agree, heard, dissent } = election.agreement;
   const of = Math.max(live, heard);
   const text = `${agree} of ${of} agree on ${at(election.leader.name, election.epoch)}`;
@@ -16,6 +17,16 @@ export function agreement(election, live, rival) {
   if (rival) more.push(`out of reach, ${rival.name} says it leads, epoch ${counter(rival.says.epoch)}`);
   const light = agree === of && election.settled ? 'all' : 'some';
   return { light, text, more: more.join(' · ') || (of === 1 ? 'There is nobody else in reach.' : 'Everybody in reach says the same.') };
+}
+
+/** Nobody votes: whoever holds the same map says the same. */
+function central({ leader, settled, central: { members, unknown, map, problem } }) {
+  const text = members === 1 ? 'Nobody else is in range' : `${leader.name} is the most central of ${members}`;
+  const more = [`map ${map.slice(0, 8)}`];
+  if (unknown > 0) more.push(`${plural(unknown, 'has', 'have')} not told whom they hear`);
+  if (!settled) more.push('not settled');
+  if (problem) more.push(problem);
+  return { light: settled && !problem ? 'all' : 'some', text, more: more.join(' · ') };
 }
 
 export class Leaders {

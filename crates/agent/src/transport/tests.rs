@@ -526,7 +526,7 @@ async fn what_is_for_everybody_is_heard_once_its_sender_is_known_to_live() {
     let (mut a, mut b) = pair().await;
     assert_eq!(a.send_group(&[0]), Err(Drop::NoAddress));
     let group = SocketAddrV4::new(Ipv4Addr::new(239, 192, 77, 38), free_port());
-    if let Err(error) = a.join_group(group).and_then(|()| b.join_group(group)) {
+    if let Err(error) = a.join_group(group, &[]).and_then(|()| b.join_group(group, &[])) {
         return eprintln!("SKIPPED: no multicast here: {error}");
     }
     a.send_group(&[1; 60]).unwrap();
@@ -536,6 +536,24 @@ async fn what_is_for_everybody_is_heard_once_its_sender_is_known_to_live() {
     a.send_group(&[2; 60]).unwrap();
     let heard = (1, peer(1, 1), Some(vec![2; 60]));
     run_until(&mut a, &mut b, NOW, |log, _, _| log.contains(&heard)).await;
+}
+
+#[tokio::test]
+async fn what_is_for_everybody_is_said_on_every_interface_named() {
+    let (mut a, mut b) = pair().await;
+    let group = SocketAddrV4::new(Ipv4Addr::new(239, 192, 77, 38), free_port());
+    let loopback = ["lo".to_owned()];
+    if let Err(error) = a.join_group(group, &loopback).and_then(|()| b.join_group(group, &loopback))
+    {
+        return eprintln!("SKIPPED: no multicast here: {error}");
+    }
+    a.send_group(&[1; 60]).unwrap();
+    run_until(&mut a, &mut b, NOW, |log, _, _| log.contains(&(1, peer(1, 1), None))).await;
+    a.send_group(&[2; 60]).unwrap();
+    let heard = (1, peer(1, 1), Some(vec![2; 60]));
+    run_until(&mut a, &mut b, NOW, |log, _, _| log.contains(&heard)).await;
+    let error = a.join_group(group, &["no-such-if".to_owned()]).unwrap_err().to_string();
+    assert!(error.contains("(multicast): interface \"no-such-if\": "), "{error}");
 }
 
 #[tokio::test]

@@ -10,9 +10,9 @@ use std::{
 };
 
 use bellwether_agent::{
-    Agreement, Config, Counters, ElectionStatus, Event, EventKind, Handle, Identity, Inbox,
-    KeyStatus, LeaderStatus, MemberState, MemberStatus, Position, Reach, Refused, Request,
-    Requested, Role, ScoreStatus, Status, Verdict,
+    Agreement, CentralStatus, Config, Counters, ElectionStatus, Event, EventKind, Handle, Identity,
+    Inbox, KeyStatus, LeaderStatus, MapNode, MapStatus, MemberState, MemberStatus, Position, Reach,
+    Refused, Request, Requested, Role, ScoreStatus, Status, Verdict,
     api::{Act, Actor, Api, Stage, Token, serve},
     hooks::HookView,
 };
@@ -76,7 +76,45 @@ pub(crate) fn election(name: &str, leader: Option<&str>, is_leader: bool) -> Ele
             away: false,
             why: "amiss in about 1.0 of 40 samples that still count".to_owned(),
         }],
+        central: None,
     }
+}
+
+/// Three in a line, seen from its end.
+fn map(election: String) -> Result<MapStatus, Refused> {
+    if election != "web" {
+        return Err(Refused::Impossible(format!(
+            "{election} is not a central election, and has no map"
+        )));
+    }
+    let node = |rank: u32, name: &str, score, degree, hops| MapNode {
+        id: format!("{:016x}", 10 - rank),
+        name: name.to_owned(),
+        rank,
+        score,
+        degree,
+        hops,
+    };
+    Ok(MapStatus {
+        election,
+        leader: Some("0000000000000009".to_owned()),
+        own: "0000000000000007".to_owned(),
+        central: CentralStatus {
+            criterion: "closeness",
+            members: 3,
+            unknown: 0,
+            score: 2,
+            map: "00c0ffee00c0ffee".to_owned(),
+            neighbours: vec!["attic".to_owned()],
+            problem: None,
+        },
+        nodes: vec![
+            node(1, "attic", 2, 2, 1),
+            node(2, "cellar", 3, 1, 2),
+            node(3, "kitchen", 3, 1, 0),
+        ],
+        links: vec![(0, 1), (0, 2)],
+    })
 }
 
 pub(crate) fn status() -> Status {
@@ -162,8 +200,12 @@ async fn answer(
                     Requested::Dirty(_)
                     | Requested::Cut(_)
                     | Requested::Keys(_)
-                    | Requested::Priority(..),
+                    | Requested::Priority(..)
+                    | Requested::Neighbours { .. },
                 ) => {}
+                Some(Requested::Map(election, reply)) => {
+                    let _ = reply.send(map(election));
+                }
                 Some(Requested::Status(reply)) => {
                     let mut status = status.lock().expect("not poisoned").clone();
                     status.index = inbox.next_index() - 1;

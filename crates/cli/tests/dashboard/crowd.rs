@@ -14,8 +14,8 @@ use std::{
 
 use bellwether_agent::{
     Agreement, Config, Counters, ElectionStatus, Event, EventKind, Handle, Identity, Inbox,
-    KeyStatus, LeaderStatus, MemberState, MemberStatus, Reach, Requested, Role, ScoreStatus,
-    Status, Verdict,
+    KeyStatus, LeaderStatus, MapStatus, MemberState, MemberStatus, Reach, Refused, Requested, Role,
+    ScoreStatus, Status, Verdict,
     api::{Api, Token, serve},
     hooks::HookView,
 };
@@ -35,6 +35,15 @@ pub(crate) struct Crowd {
 impl Crowd {
     /// `restless` ones change all the time; `strict` ones want their token.
     pub(crate) fn gather(members: usize, restless: bool, strict: bool) -> Self {
+        Self::with(members, restless, strict, None)
+    }
+
+    /// One whose only election is decided by this map.
+    pub(crate) fn on_map(map: MapStatus) -> Self {
+        Self::with(map.nodes.len().min(8), false, false, Some(map))
+    }
+
+    fn with(members: usize, restless: bool, strict: bool, map: Option<MapStatus>) -> Self {
         let over = Arc::new(AtomicBool::new(false));
         let (sender, address) = std::sync::mpsc::channel();
         let ended = Arc::clone(&over);
@@ -54,7 +63,7 @@ impl Crowd {
                 let api = Api::new(&config, bound, token, handle, HookView::none());
                 tokio::spawn(serve(listener, api));
                 sender.send(at).unwrap();
-                answer(inbox, members, restless, &ended).await;
+                answer(inbox, members, restless, map, &ended).await;
             });
         });
         Self { address: address.recv().unwrap(), over, thread: Some(thread) }
@@ -76,7 +85,13 @@ fn write_secret(path: &std::path::Path) {
     writeln!(file.unwrap(), "{TOKEN}").unwrap();
 }
 
-async fn answer(mut inbox: Inbox, members: usize, restless: bool, over: &AtomicBool) {
+async fn answer(
+    mut inbox: Inbox,
+    members: usize,
+    restless: bool,
+    map: Option<MapStatus>,
+    over: &AtomicBool,
+) {
     let began = Instant::now();
     for at in 0..members.min(12) {
         happen(&inbox, members, EventKind::MemberJoin, at);
@@ -89,7 +104,15 @@ async fn answer(mut inbox: Inbox, members: usize, restless: bool, over: &AtomicB
                 None => return,
                 Some(Requested::Status(reply)) => {
                     let index = inbox.next_index() - 1;
-                    let _ = reply.send(status(members, round, began.elapsed(), index));
+                    let mut status = status(members, round, began.elapsed(), index);
+                    if let Some(map) = &map {
+                        status.elections = vec![central(map, status.elections.remove(0))];
+                    }
+                    let _ = reply.send(status);
+                }
+                Some(Requested::Map(_, reply)) => {
+                    let none = || Refused::Impossible("there is no map".to_owned());
+                    let _ = reply.send(map.clone().ok_or_else(none));
                 }
                 Some(_) => {}
             },
@@ -101,6 +124,20 @@ async fn answer(mut inbox: Inbox, members: usize, restless: bool, over: &AtomicB
                 }
             }
         }
+    }
+}
+
+/// The same election, decided by a map.
+fn central(map: &MapStatus, election: ElectionStatus) -> ElectionStatus {
+    let best = map.nodes.first().expect("a map has nodes");
+    ElectionStatus {
+        election: map.election.clone(),
+        mode: "central".to_owned(),
+        leader: Some(LeaderStatus { id: best.id.clone(), name: best.name.clone() }),
+        epoch: None,
+        why: format!("most central of {} with a score of {}", map.central.members, best.score),
+        central: Some(map.central.clone()),
+        ..election
     }
 }
 
@@ -191,6 +228,7 @@ fn status(members: usize, round: usize, up: Duration, index: u64) -> Status {
             sent: 1_200,
             sent_electing: 45,
             scores: vec![],
+            central: None,
         }
     };
     let learned = |mut election: ElectionStatus| {

@@ -13,6 +13,7 @@
 mod browser;
 mod crowd;
 mod demo;
+mod mesh;
 
 use std::{
     io::Write as _,

@@ -21,6 +21,7 @@ mod fenced_sink;
 mod agents;
 mod agreement;
 mod attacker;
+mod central;
 mod grid;
 mod hostile;
 mod kills;
