@@ -415,11 +415,16 @@ impl<M: Machine, O: Observer<M>> Sim<M, O> {
     /// Nodes that move come into each other's range and leave it.
     fn relink(&mut self) {
         let Self { network, hash, now, .. } = self;
+        let mut relinked = false;
         network.move_on(*now, |change| {
             hash.fold(now.as_micros() << 1 | u64::from(change.up));
             hash.fold(u64::from(change.a) << 32 | u64::from(change.b));
+            relinked = true;
         });
-        self.observer.topology(self.now, &self.network);
+        // Who only comes into earshot can talk to nobody new.
+        if relinked {
+            self.observer.topology(self.now, &self.network);
+        }
     }
 
     /// The network as it is.
