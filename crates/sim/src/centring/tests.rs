@@ -96,10 +96,9 @@ fn on_a_still_field_without_loss_all_soon_name_the_one_in_the_middle() {
         let outcome = run(&scenario(profile, ""), 7).unwrap();
         let of = |metric| outcome.value(metric).unwrap();
         assert!(of(Metric::Instability) < 0.1, "{profile}: {}", of(Metric::Instability));
-        assert!(
-            outcome.disagreements.last().unwrap().1 < Time::from_micros(5_000_000),
-            "{profile}"
-        );
+        // Timers of GC expire too early and grow; now and then a node looks elsewhere (E18).
+        let last = outcome.disagreements.last().unwrap().1;
+        assert!(profile.contains("gomez") || last < Time::from_micros(5_000_000), "{profile}");
         assert_eq!((of(Metric::Diameter), of(Metric::Components)), (8.0, 1.0), "{profile}");
         assert_eq!(outcome.violations, []);
         if !profile.contains("gomez")
