@@ -74,7 +74,7 @@ pub struct Study {
 /// [`Disconnected`] if a random placement, or a fault that keeps it connected, cannot be drawn.
 pub fn study(scenario: &Scenario, seed: u64, log: Log<'_>) -> Result<Option<Study>, Disconnected> {
     let Protocol::Central(config) = scenario.protocol else { return Ok(None) };
-    let watch = Watch::new(scenario.capacity(), scenario.until);
+    let watch = Watch::new(scenario.capacity(), scenario.until).telling(&log);
     let centring = Centring::new(scenario.capacity(), Oracle::of(&config));
     let observer = ((watch, centring), log);
     let build = Box::new(move |me, seed, _| Central::new(me, config, seed));
