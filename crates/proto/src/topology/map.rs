@@ -54,9 +54,14 @@ impl View {
         }
     }
 
+    /// Whether both are one copy of the same neighbours.
+    pub fn is(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.neighbours, &other.neighbours)
+    }
+
     /// Whether both tell the same neighbours, whatever the clocks.
     pub fn agrees(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.neighbours, &other.neighbours) || self.neighbours == other.neighbours
+        self.is(other) || self.neighbours == other.neighbours
     }
 
     /// The same under another clock.
@@ -123,7 +128,14 @@ pub struct Map {
     digests: Vec<u64>,
     /// All of them together.
     topology: u64,
+    /// Who tells whom, a bit for each entry: while there are few enough, and everybody who is told of has told.
+    rows: Vec<u64>,
+    /// How many of whom each tells have told nothing.
+    strays: u32,
 }
+
+/// As many entries as a row has bits.
+const FEW: usize = 64;
 
 impl Map {
     /// The map of a node that knows only what it tells itself.
@@ -134,7 +146,52 @@ impl Map {
             entries: [Entry { id: me, view: own }].into(),
             digests: [digest].into(),
             topology: digest,
+            rows: Vec::new(),
+            strays: 0,
         }
+        .with_rows()
+    }
+
+    fn with_rows(mut self) -> Self {
+        self.draw_rows();
+        self
+    }
+
+    /// Draws all rows anew.
+    fn draw_rows(&mut self) {
+        self.rows.clear();
+        self.strays = 0;
+        if self.entries.len() <= FEW {
+            for at in 0..self.entries.len() {
+                let (row, strays) = self.row(&self.entries[at].view);
+                self.rows.push(row);
+                self.strays += strays;
+            }
+        }
+    }
+
+    /// Whom a view tells, itself included, and how many more.
+    fn row(&self, view: &View) -> (u64, u32) {
+        let (mut row, mut strays, mut at) = (0, 0, 0);
+        for &id in view.neighbours() {
+            match self.entries[at..].binary_search_by_key(&id, |entry| entry.id) {
+                Ok(found) => {
+                    at += found;
+                    row |= 1 << at;
+                }
+                Err(before) => {
+                    at += before;
+                    strays += 1;
+                }
+            }
+        }
+        (row, strays)
+    }
+
+    /// Who tells whom, a bit for each entry in their order, itself included; `None` if there are too many, or some have
+    /// not told.
+    fn rows(&self) -> Option<&[u64]> {
+        (self.strays == 0 && !self.rows.is_empty()).then_some(&self.rows)
     }
 
     /// Whose map it is.
@@ -173,13 +230,27 @@ impl Map {
 
     /// The same where the place is known already.
     pub fn replace(&mut self, at: usize, view: View) {
-        let entry = &mut self.entries[at];
-        if !entry.view.agrees(&view) {
-            let new = digest(entry.id, &view);
+        if !self.entries[at].view.agrees(&view) {
+            let new = digest(self.entries[at].id, &view);
             self.topology ^= self.digests[at] ^ new;
             self.digests[at] = new;
+            if !self.rows.is_empty() {
+                let (row, strays) = self.row(&view);
+                let (_, before) = match self.strays {
+                    0 => (0, 0),
+                    _ => self.row(&self.entries[at].view),
+                };
+                self.rows[at] = row;
+                self.strays = self.strays + strays - before;
+            }
         }
-        entry.view = view;
+        self.entries[at].view = view;
+    }
+
+    /// Keeps this copy of what is noted there already.
+    pub(crate) fn share(&mut self, at: usize, view: &View) {
+        debug_assert!(self.entries[at].view.agrees(view));
+        self.entries[at].view = view.clone();
     }
 
     /// Notes what `id` told first; `at` is where [`Map::find`] did not find it.
@@ -188,6 +259,7 @@ impl Map {
         self.topology ^= digest;
         self.digests.insert(at, digest);
         self.entries.insert(at, Entry { id, view });
+        self.draw_rows();
     }
 
     /// Forgets what others told, but for those that `keep` says to keep. Whether there was anything to forget.
@@ -206,7 +278,11 @@ impl Map {
             stays
         });
         self.topology = topology;
-        self.entries.len() < before
+        let some = self.entries.len() < before;
+        if some {
+            self.draw_rows();
+        }
+        some
     }
 
     /// A hash of who told whom, whatever the clocks.
@@ -299,6 +375,11 @@ impl Survey {
         {
             return answer;
         }
+        if let Some(rows) = map.rows() {
+            let answer = self.answer_by_rows(map, rows);
+            self.answers[slot] = Some((key, answer));
+            return answer;
+        }
         self.look(map);
         self.score();
         let best = (0..self.members.len()).filter_map(|at| Some((at, self.scores[at]?)));
@@ -319,6 +400,64 @@ impl Survey {
         };
         self.answers[slot] = Some((key, answer));
         answer
+    }
+
+    /// The same for few entries, all of whom have told: a word is a set of them.
+    fn answer_by_rows(&mut self, map: &Map, stored: &[u64]) -> Answer {
+        let mut links = [0_u64; FEW];
+        let links = &mut links[..stored.len()];
+        links.copy_from_slice(stored);
+        if self.edges == Edges::Mutual {
+            for (at, link) in links.iter_mut().enumerate() {
+                *link &= bits(stored[at])
+                    .filter(|&other| stored[other] >> at & 1 == 1)
+                    .fold(0, |both, other| both | 1 << other);
+            }
+        }
+        let Ok(own) = map.find(map.me) else { unreachable!("a map has an own entry") };
+        let (mut members, mut new) = (0_u64, 1_u64 << own);
+        while new != 0 {
+            members |= new;
+            new = bits(new).fold(0, |all, at| all | links[at]) & !members;
+        }
+        let mut best: Option<(usize, u64)> = None;
+        match self.criterion {
+            Criterion::Closeness => {
+                let sums = &mut [0; FEW];
+                sums_by_rows(links, members, sums);
+                for at in bits(members).filter(|&at| sums[at] != u64::MAX) {
+                    // Ascending, so that the higher of two equals comes last.
+                    if best.is_none_or(|(_, score)| sums[at] <= score) {
+                        best = Some((at, sums[at]));
+                    }
+                }
+            }
+            Criterion::Degree => {
+                // Whoever leads to us leads to all that we lead to.
+                let (mut candidates, mut grew) = (1_u64 << own, true);
+                while grew {
+                    let leads = |&at: &usize| links[at] & candidates != 0;
+                    let more =
+                        bits(members & !candidates).filter(leads).fold(0, |all, at| all | 1 << at);
+                    grew = more != 0;
+                    candidates |= more;
+                }
+                for at in bits(candidates) {
+                    let degree = u64::from((links[at] & !(1 << at)).count_ones());
+                    if best.is_none_or(|(_, score)| degree >= score) {
+                        best = Some((at, degree));
+                    }
+                }
+            }
+        }
+        let (at, score) = best.expect("we are a candidate ourselves: we reach all that we reach");
+        Answer {
+            leader: map.entries[at].id,
+            score,
+            members: members.count_ones(),
+            unknown: 0,
+            map: bits(members).fold(0, |all, at| all ^ map.digests[at]),
+        }
     }
 
     /// The score of a member by the last answer; `None` if it is no candidate.
@@ -567,6 +706,47 @@ impl Survey {
         for (score, sum) in self.scores.iter_mut().zip(sums) {
             *score = score.map(|_| u64::from(sum));
         }
+    }
+}
+
+/// The places of the bits of a word, ascending.
+fn bits(mut word: u64) -> impl Iterator<Item = usize> {
+    core::iter::from_fn(move || {
+        (word != 0).then(|| {
+            let at = word.trailing_zeros() as usize;
+            word &= word - 1;
+            at
+        })
+    })
+}
+
+/// The sum of distances of each member to all of them; `u64::MAX` of those that do not reach all.
+fn sums_by_rows(links: &[u64], members: u64, sums: &mut [u64; FEW]) {
+    let count = members.count_ones();
+    // Whom each reaches, one hop more with every round.
+    let mut reach = [0_u64; FEW];
+    for at in bits(members) {
+        reach[at] = 1 << at;
+    }
+    let mut left = members;
+    while left != 0 {
+        let mut next = reach;
+        for at in bits(left) {
+            let missing = count - reach[at].count_ones();
+            if missing == 0 {
+                left &= !(1 << at);
+                continue;
+            }
+            sums[at] += u64::from(missing);
+            let more = bits(links[at]).fold(reach[at], |all, other| all | reach[other]);
+            if more == reach[at] {
+                // No farther, and yet not everywhere.
+                sums[at] = u64::MAX;
+                left &= !(1 << at);
+            }
+            next[at] = more;
+        }
+        reach = next;
     }
 }
 

@@ -69,7 +69,12 @@ impl Cel {
                     if view.clock() > mine.view.clock() {
                         self.map.replace(at, view.clone());
                         changed = true;
-                    } else if view.clock() == mine.view.clock() && !view.agrees(&mine.view) {
+                    } else if view.clock() == mine.view.clock() && !view.is(&mine.view) {
+                        if view.agrees(&mine.view) {
+                            // One copy of both: maps are mostly the same, and so compared the quicker.
+                            self.map.share(at, view);
+                            continue;
+                        }
                         let union = mine.view.with(view.neighbours(), view.clock());
                         changed |= !union.agrees(&mine.view);
                         self.map.replace(at, union);
