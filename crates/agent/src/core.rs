@@ -47,6 +47,7 @@ use crate::{
 };
 
 mod announced;
+mod asked;
 mod beside;
 mod central;
 mod learned;
