@@ -296,9 +296,8 @@ impl Keeper<'_> {
                 let bounds = Bounds::new(asked, lease, self.args);
                 match &mut self.running {
                     Some(running) if running.epoch == epoch => {
-                        if bounds.kill > running.bounds.kill {
-                            running.bounds = bounds;
-                        }
+                        let before = running.bounds;
+                        running.bounds = if bounds.kill > before.kill { bounds } else { before };
                     }
                     // Led, lost and led again between two questions: what the first one started must not go on.
                     Some(_) => self.stop(),

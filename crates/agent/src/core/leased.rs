@@ -132,8 +132,8 @@ struct Said {
 
 #[derive(Clone, Debug, PartialEq)]
 enum Body {
-    Machine(leased::Message),
-    /// I am in no ring, nobody counts on me, and I would found one with these, the first of which is me.
+    Machine(Box<leased::Message>),
+    /// I am in no ring, nobody counts on me, and I would found one with these.
     Ready {
         fact: Fact,
         list: Vec<Fact>,
@@ -214,7 +214,9 @@ impl Leased {
         }
         while let Some(effect) = out.pop() {
             match effect {
-                Effect::Send { to, message } => self.say(to, Body::Machine(message), road),
+                Effect::Send { to, message } => {
+                    self.say(to, Body::Machine(Box::new(message)), road)
+                }
                 Effect::Persist(epoch) => {
                     self.durable = self.durable.max(Some(epoch));
                     let kept = road.store.keep_leased(road.group, epoch);
@@ -553,7 +555,7 @@ impl Wire for Said {
     fn decode(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
         let digest = reader.u32("settings")?;
         let body = match reader.kind("leased", 3)? {
-            0 => Body::Machine(leased::Message::decode(reader)?),
+            0 => Body::Machine(Box::new(leased::Message::decode(reader)?)),
             1 => {
                 let fact = Fact::decode(reader)?;
                 let list = (0..reader.count("founders", 1)?).map(|_| Fact::decode(reader));

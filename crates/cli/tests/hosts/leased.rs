@@ -44,7 +44,8 @@ use crate::{
 /// Microseconds of the clock that agents count leases by.
 fn boot_time() -> u64 {
     let time = clock_gettime(ClockId::Boottime);
-    u64::try_from(time.tv_sec).unwrap() * 1_000_000 + u64::try_from(time.tv_nsec).unwrap() / 1_000
+    let count = |of: i64| u64::try_from(of).expect("since the start");
+    count(time.tv_sec) * 1_000_000 + count(time.tv_nsec) / 1_000
 }
 
 /// First and last act under each epoch.

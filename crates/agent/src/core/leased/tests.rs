@@ -173,6 +173,17 @@ impl World {
         Some(last.1)
     }
 
+    /// Whoever leads, soon.
+    fn settled(&mut self) -> usize {
+        for _ in 0..200 {
+            if let Some(leader) = self.leader() {
+                return leader;
+            }
+            self.pass(ms(100));
+        }
+        panic!("nobody leads for 20 s");
+    }
+
     /// Nobody acted under one epoch after anybody had acted under a later one, nor two at once.
     fn check(&self) {
         let mut last: Option<(Time, usize, Epoch)> = None;
@@ -257,16 +268,16 @@ fn who_was_stopped_wakes_up_without_authority_and_joins_again() {
     (0..3).for_each(|node| world.start(node));
     world.pass(ms(3_000));
     for _ in 0..5 {
-        let old = world.leader().unwrap();
+        let old = world.settled();
         world.asleep = vec![old];
-        world.pass(ms(2_000));
-        assert!(world.leader().is_some_and(|leader| leader != old));
+        world.pass(ms(500));
+        assert_ne!(world.settled(), old);
         // An answer asked for before anything else happens, and one after what waited has been read.
         let Some(Node { core, inbox, .. }) = &mut world.nodes[old] else { unreachable!() };
         core.look(world.now, inbox);
         assert_ne!(core.tallies[0].answer.leader, Some(core.me.id));
         world.asleep.clear();
-        world.pass(ms(6_000));
+        world.pass(ms(1_000));
     }
     world.check();
 }
@@ -311,7 +322,7 @@ fn two_of_one_name_are_nobody() {
 /// Crashes, restarts, pauses and cuts at random; whoever may act acts all the time.
 #[test]
 fn no_two_act_whatever_happens() {
-    for seed in 0..12 {
+    for seed in 0..10 {
         let members = [3, 5][seed as usize % 2];
         let mut rng = Seed::new(seed).named("chaos").rng();
         let mut pick = |below: usize| (rng.unit() * below as f64) as usize % below.max(1);

@@ -92,18 +92,28 @@ impl Leased {
                 let leader = promised.minter();
                 let listed = self.ring.members().any(|life| life.peer == leader);
                 let heir = self.register.is_some_and(|register| register.heir == Some(life));
+                // Nobody acknowledges itself: who may act backs itself.
+                let ours = leader == self.me;
+                let stale = now.since(self.backed_at) >= self.session() * 2;
                 leader == life.peer
                     || after.is_some_and(|after| after >= promised)
                     || heir
                     || !listed
                     || self.ring.suspected(leader.id).is_some()
-                    || now.since(self.backed_at) >= self.session() * 2
+                    || if ours { self.authority().is_none() } else { stale }
             }
         };
         if self.promised.is_some_and(|promised| promised > epoch) || !lost {
             return None;
         }
         let free = self.backed.is_none_or(|backed| after.is_some_and(|after| after >= backed));
+        // It counts on itself; from now on it must not.
+        if let Bid::Office(Office { epoch: ours, .. }) = self.bid
+            && ours != epoch
+        {
+            self.bid = Bid::None;
+            out.emit(Event::Deposed { epoch: ours });
+        }
         // A later life must not promise itself to an earlier one.
         self.keep(epoch, out);
         self.promised = Some(epoch);
@@ -157,12 +167,15 @@ impl Leased {
             asking.sent = now;
             asking.again = now + self.ring.config().arbitration().div(2);
             let life = self.ring.life();
-            for witness in electorate.members() {
-                if witness == me {
-                    if let Some(free) = self.promise(now, epoch, life, after, out) {
-                        asking.granted.entry(me.id()).or_insert((now, free));
-                    }
-                } else if !asking.granted.contains_key(&witness.id()) {
+            let witnesses = electorate.members();
+            // Ourselves first: who leads knows by what we say of it that its time is over.
+            if witnesses.contains(&me)
+                && let Some(free) = self.promise(now, epoch, life, after, out)
+            {
+                asking.granted.entry(me.id()).or_insert((now, free));
+            }
+            for witness in witnesses.into_iter().filter(|&witness| witness != me) {
+                if !asking.granted.contains_key(&witness.id()) {
                     let round = asking.round;
                     self.say(out, witness.id(), Body::Claim { epoch, life, after, round });
                 }

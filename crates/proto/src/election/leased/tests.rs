@@ -343,18 +343,65 @@ fn what_a_leader_has_begun_is_waited_for_also_if_it_hands_over() {
 
 /// A restarted witness knows the epochs that it promised itself to, known or not to have been won.
 #[test]
-fn what_was_promised_is_kept_and_nothing_below_it_is_promised_again() {
+fn nothing_below_what_a_past_life_promised_is_promised_again() {
     let founders: Vec<Peer> = (0..3).map(peer).collect();
     let large = Epoch::mint(40, peer(2));
-    let mut net = Net::new();
-    for &one in &founders {
-        let ring = Ring::new(one, below(), Seed::new(one.id.get()), &founders, &[]);
-        let durable = (one.id.get() == 1).then_some(large);
-        net.start(Leased::new(ring, config(Flavour::Quorum).with_backers(3), durable));
+    let ring = Ring::new(peer(1), below(), Seed::new(1), &founders, &[]);
+    let mut node = Leased::new(ring, config(Flavour::Quorum), Some(large));
+    let mut out = Outbox::new();
+    node.handle(Time::ZERO, Input::Start, &mut out).unwrap();
+    for (counter, granted) in [(39, false), (41, true)] {
+        let life = Life { peer: peer(0), inc: Incarnation::default() };
+        let epoch = Epoch::mint(counter, peer(0));
+        let body = Body::Claim { epoch, life, after: None, round: 1 };
+        let message = Message { stamp: Some(Stamp { backs: None, ..node.stamp() }), body };
+        let input = Input::Message { from: peer(0), via: id(0), message: &message };
+        while out.pop().is_some() {}
+        node.handle(Time::ZERO + ms(5_000), input, &mut out).unwrap();
+        let effects: Vec<_> = core::iter::from_fn(|| out.pop()).collect();
+        let kept = effects.iter().position(|effect| matches!(effect, Effect::Persist(_)));
+        let answered = effects.iter().position(|effect| match effect {
+            Effect::Send { message, .. } => match message.body {
+                Body::Grant { .. } => granted,
+                Body::Refuse { .. } => {
+                    !granted && message.stamp.as_ref().is_some_and(|it| it.backs == Some(large))
+                }
+                _ => false,
+            },
+            _ => false,
+        });
+        assert!(answered.is_some(), "{counter}: {effects:?}");
+        assert!(!granted || kept.is_some() && kept < answered, "kept before it is promised");
     }
-    net.run(ms(10_000));
-    let (epoch, _) = net.nodes[&0].authority().expect("it leads");
-    assert!(epoch > large, "{epoch}");
+}
+
+/// A leader counts on itself and acknowledges nobody else; a claim that does not say what its sender promised must not
+/// get both its promise and its office.
+#[test]
+fn a_leader_that_promises_itself_to_another_stops() {
+    for lacks_authority in [false, true] {
+        let mut net = ring_of(3, Flavour::Quorum, &[]);
+        if lacks_authority {
+            // Its sessions are over, and it has not been told.
+            net.now += ms(2_200);
+        }
+        let (leader, other) = (&net.nodes[&0], net.nodes[&2].ring.life());
+        let stamp = Stamp { backs: None, ..leader.stamp() };
+        let epoch = Epoch::mint(100, other.peer);
+        let body = Body::Claim { epoch, life: other, after: None, round: 1 };
+        let message = Message { stamp: Some(stamp), body };
+        let input = Input::Message { from: other.peer, via: other.id(), message: &message };
+        let mut out = Outbox::new();
+        let mut leader = leader.clone();
+        leader.handle(net.now, input, &mut out).unwrap();
+        let sent = core::iter::from_fn(|| out.pop()).filter_map(|effect| match effect {
+            Effect::Send { message, .. } => Some(message.body),
+            _ => None,
+        });
+        let granted = sent.into_iter().any(|body| matches!(body, Body::Grant { .. }));
+        assert_eq!(granted, lacks_authority);
+        assert_eq!(matches!(leader.bid, Bid::Office(_)), !granted, "it promised, and leads");
+    }
 }
 
 /// R11.5 and R11.8 by the numbers of the digest.
