@@ -54,7 +54,6 @@ mod learned;
 pub(crate) mod leased;
 mod near;
 mod report;
-mod request;
 mod worth;
 
 /// What a node is made of.

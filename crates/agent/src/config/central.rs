@@ -157,7 +157,7 @@ fn refuse_others(section: &mut Section<'_>) -> Result<()> {
         return Err(error.with_allowed("no priority, or mode = \"eventual\""));
     }
     if let Some(field) = section.take("role")
-        && field.choice(&[("candidate", true), ("observer", false)])? == false
+        && !field.choice(&[("candidate", true), ("observer", false)])?
     {
         let error =
             field.error("is not possible in a central election: whoever is on the map may lead");
