@@ -426,6 +426,11 @@ impl Config {
         self.rejoin
     }
 
+    /// Whether the other end of a pair has a say in which group decides between them.
+    pub(super) fn asks_the_other(&self) -> bool {
+        self.upgrade == Upgrade::Joint && self.votes == Votes::Neutral
+    }
+
     /// Whether a node is an external arbitrator.
     pub const fn is_external(&self, id: NodeId) -> bool {
         let (first, count) = self.external;

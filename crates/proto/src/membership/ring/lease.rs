@@ -62,6 +62,10 @@ pub(super) struct Lease {
     differs: Option<u64>,
     page: NodeId,
     pub(super) proposal: Option<Proposal>,
+    /// The last version we have proposed: none is proposed twice, lest an answer to one is taken for one to another.
+    pub(super) proposed: u32,
+    /// A group of the other's proposing that we have consented to, and must win as well as our own from then on.
+    pub(super) consented: Option<Group>,
     pub(super) closing: Option<Closing>,
     /// Not to propose or close again before this, and how often it was refused.
     pub(super) retry: (Time, u32),
@@ -85,6 +89,8 @@ impl Lease {
             differs: None,
             page: NodeId::new(0),
             proposal: None,
+            proposed: 0,
+            consented: None,
             closing: None,
             retry: (Time::ZERO, 0),
             announce: false,

@@ -467,6 +467,11 @@ impl Ring {
                 if let Some(seat) = self.seats.get_mut(&pair) {
                     seat.retract(*version);
                 }
+                let ours = *peer == self.life();
+                if let Some(lease) = self.lease_mut(by).filter(|_| ours) {
+                    let other = |group: &Group| group.version != *version;
+                    lease.consented = lease.consented.take().filter(other);
+                }
             }
             Body::Upgraded { group, neighbours } => self.on_upgraded(by, group, neighbours, out),
             Body::CloseAsk { peer, born } => self.on_close_ask(now, by, *peer, *born, out),

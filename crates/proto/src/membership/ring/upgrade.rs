@@ -118,7 +118,7 @@ impl Ring {
                 if end == 1 || members == lease.group.members {
                     return;
                 }
-                version.low += 1;
+                version.low = version.low.max(lease.proposed) + 1;
                 members
             }
             Upgrade::Published => {
@@ -142,8 +142,13 @@ impl Ring {
                 self.say(out, id, Body::Propose { peer, base, next });
             }
         }
+        if config.asks_the_other() {
+            let (base, next) = (base.clone(), next.clone());
+            self.say(out, peer.id(), Body::Propose { peer, base, next });
+        }
         let until = now + config.arbitration;
         if let Some(lease) = self.lease_mut(peer) {
+            lease.proposed = version.low;
             lease.proposal = Some(Proposal { next, votes, until });
             if config.upgrade == Upgrade::Published {
                 // What is proposed now is what the next change is measured by, granted or not.
@@ -163,9 +168,31 @@ impl Ring {
     ) {
         let (pair, end) = arbiter::pair(by, peer);
         let (config, me, up_since) = (self.config, self.life(), self.up_since);
-        let rules = Rules { config: &config, me, up_since };
-        let granted = self.seat(pair).propose(now, end, (base, next), rules);
+        let granted = if peer == me && config.asks_the_other() {
+            end == 0 && self.consents(by, base, next)
+        } else {
+            let rules = Rules { config: &config, me, up_since };
+            self.seat(pair).propose(now, end, (base, next), rules)
+        };
         self.say(out, by.id(), Body::Proposed { peer, version: next.version, granted });
+    }
+
+    /// The other end wants another group. Consenting, we need that one too from now on; so it may count on it alone, and
+    /// whatever became of the members of the present one, some group will have to decide between us.
+    fn consents(&mut self, by: Life, base: &Group, next: &Group) -> bool {
+        let Some(lease) = self.lease_mut(by) else { return false };
+        let known = lease.consented.as_ref().map_or(0, |group| group.version.low);
+        if lease.closing.is_some()
+            || lease.group.born != base.born
+            || lease.group.version.low > base.version.low
+            || next.version.low <= known.max(base.version.low)
+        {
+            return false;
+        }
+        // It proposes changes of what it has.
+        lease.group = base.clone();
+        lease.consented = Some(next.clone());
+        true
     }
 
     pub(super) fn on_proposed(
@@ -199,7 +226,12 @@ impl Ring {
         let (granted, refused) = (count(true), count(false));
         let over = now >= proposal.until;
         let version = proposal.next.version;
-        if granted >= needed {
+        let other = match config.asks_the_other() {
+            true => proposal.votes.get(&peer.id()).copied(),
+            false => Some(false),
+        };
+        let refused_by_all = refused + needed > seats.len() && other == Some(false);
+        if granted >= needed || other == Some(true) {
             let Some(proposal) = lease.proposal.take() else { return };
             lease.group = proposal.next;
             lease.retry = (Time::ZERO, 0);
@@ -217,7 +249,7 @@ impl Ring {
                 self.say(out, peer.id(), Body::Upgraded { group, neighbours });
             }
             self.dirty = true;
-        } else if over || refused + needed > seats.len() {
+        } else if over || refused_by_all {
             let silent = seats.len() - granted - refused;
             lease.proposal = None;
             let tries = lease.retry.1;
@@ -236,7 +268,8 @@ impl Ring {
                 Upgrade::Joint => {
                     let (pair, _) = arbiter::pair(me, peer);
                     self.seat(pair).retract(version);
-                    for id in seats.into_iter().filter(|&id| id != me.id()) {
+                    let other = config.asks_the_other().then(|| peer.id());
+                    for id in seats.into_iter().chain(other).filter(|&id| id != me.id()) {
                         self.say(out, id, Body::Retract { peer, version });
                     }
                 }
@@ -263,6 +296,8 @@ impl Ring {
                     return;
                 }
                 lease.group = group.clone();
+                let later = |other: &Group| other.version.low > group.version.low;
+                lease.consented = lease.consented.take().filter(later);
             }
             Upgrade::Published => {
                 let (theirs, ours) = match end {

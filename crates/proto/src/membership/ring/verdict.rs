@@ -121,6 +121,7 @@ impl Ring {
         }];
         if self.config.upgrade == Upgrade::Joint {
             groups.extend(lease.proposal.map(|proposal| proposal.next));
+            groups.extend(lease.consented);
         }
         out.emit(RingEvent::Suspected(accused));
         let votes = BTreeMap::new();
