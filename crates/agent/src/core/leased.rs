@@ -458,6 +458,10 @@ impl Beside for Leased {
         let nobody = Leadership::unknown(Mode::Leased, Why::Electing { since });
         let Stage::Inside { machine, .. } = &self.stage else { return nobody };
         let answer = machine.leadership();
+        // Who is alone may act for ever, and asks again all the same.
+        let longest = now + self.config.ring.session() * 2;
+        let valid_until = answer.valid_until.map(|until| until.min(longest));
+        let answer = Leadership { valid_until, ..answer };
         // The machine's answer is as of its last input.
         let over = answer.valid_until.is_some_and(|until| now >= until);
         // Everybody leases from everybody; of a leader that we do not lease from we know nothing.

@@ -369,8 +369,10 @@ fn leased_and_fenced_no_update_is_lost_and_no_stale_one_accepted() {
         let run = Pid::from_raw(i32::try_from(leased.runs[leader].id()).expect("a pid"));
         let host = [command, run, Some(leased.agents.pid(leader))];
         let signal = |signal| {
-            // The command may have ended.
-            host.iter().flatten().for_each(|&pid| drop(kill_process(pid, signal)));
+            for &pid in host.iter().flatten() {
+                // The command may have ended.
+                let _ = kill_process(pid, signal);
+            }
         };
         signal(Signal::STOP);
         stops += 1;

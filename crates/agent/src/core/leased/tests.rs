@@ -382,3 +382,28 @@ fn what_is_said_reads_back() {
         }
     }
 }
+
+/// A member that was killed is back among the others soon, whoever it was.
+#[test]
+fn who_was_killed_joins_again() {
+    for victim in 0..3 {
+        for after in [10, 300, 1_000, 4_000] {
+            let mut world = World::new(3, leased::Flavour::Quorum);
+            (0..3).for_each(|node| world.start(node));
+            world.pass(ms(4_000));
+            let leader = world.leader().unwrap();
+            let victim = (leader + victim) % 3;
+            world.stop(victim);
+            world.pass(ms(after));
+            world.start(victim);
+            world.pass(ms(10_000));
+            let core = &world.nodes[victim].as_ref().unwrap().core;
+            let state = &core.beside[0].machine;
+            assert!(
+                core.tallies[0].answer.leader.is_some(),
+                "{victim} of {leader}, {after}: {state:#?} {:?}",
+                core.refused
+            );
+        }
+    }
+}

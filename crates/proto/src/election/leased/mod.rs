@@ -485,7 +485,10 @@ impl Machine for Leased {
     ) -> Result<(), Rejected> {
         self.now = now;
         match input {
-            Input::Start => self.ring.handle(now, Input::Start, &mut self.below)?,
+            Input::Start => {
+                self.ring.handle(now, Input::Start, &mut self.below)?;
+                self.lacking = Some(now);
+            }
             Input::Message { from, via, message } => {
                 self.on_message(now, from, via, message, out)?;
             }

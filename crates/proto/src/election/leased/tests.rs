@@ -300,6 +300,63 @@ fn nobody_leads_fewer_than_it_must() {
     }
 }
 
+/// Whoever the witnesses are: a ring that has shrunk to three still has a leader, unless more must back it.
+#[test]
+fn who_needs_more_backers_than_there_are_does_not_lead() {
+    for (backers, leads) in [(1, true), (3, true), (4, false)] {
+        let mut net = Net::new();
+        let founders: Vec<Peer> = (0..5).map(peer).collect();
+        for &one in &founders {
+            let ring = Ring::new(one, below(), Seed::new(one.id.get()), &founders, &[]);
+            net.start(Leased::new(ring, config(Flavour::Quorum).with_backers(backers), None));
+        }
+        net.run(ms(10_000));
+        assert_eq!(net.leader(), Some(0), "{backers}");
+        for gone in [3, 4] {
+            net.nodes.remove(&gone);
+            net.run(ms(10_000));
+        }
+        let acts = net.nodes.values().any(|node| node.authority().is_some());
+        assert_eq!(acts, leads, "{backers}");
+    }
+}
+
+#[test]
+fn what_a_leader_has_begun_is_waited_for_also_if_it_hands_over() {
+    for flavour in FLAVOURS {
+        let mut net = Net::new();
+        let founders: Vec<Peer> = (0..5).map(peer).collect();
+        for &one in &founders {
+            let ring = Ring::new(one, below(), Seed::new(one.id.get()), &founders, &[]);
+            let config = config(flavour).with_aftermath(ms(700)).with_sticky(true);
+            net.start(Leased::new(ring, config, None));
+        }
+        net.run(ms(10_000));
+        let (_, told) = net.nodes[&0].authority().expect("it leads");
+        net.input(0, Input::Command(Command::Resign));
+        net.run(ms(10_000));
+        let &(from, leader, _) = net.elected.last().unwrap();
+        assert!(leader != 0, "{flavour:?}");
+        assert!(from >= told + ms(700), "{flavour:?}: told {told}, led from {from}");
+    }
+}
+
+/// A restarted witness knows the epochs that it promised itself to, known or not to have been won.
+#[test]
+fn what_was_promised_is_kept_and_nothing_below_it_is_promised_again() {
+    let founders: Vec<Peer> = (0..3).map(peer).collect();
+    let large = Epoch::mint(40, peer(2));
+    let mut net = Net::new();
+    for &one in &founders {
+        let ring = Ring::new(one, below(), Seed::new(one.id.get()), &founders, &[]);
+        let durable = (one.id.get() == 1).then_some(large);
+        net.start(Leased::new(ring, config(Flavour::Quorum).with_backers(3), durable));
+    }
+    net.run(ms(10_000));
+    let (epoch, _) = net.nodes[&0].authority().expect("it leads");
+    assert!(epoch > large, "{epoch}");
+}
+
 /// R11.5 and R11.8 by the numbers of the digest.
 #[test]
 fn the_wait_outlasts_the_last_lease() {

@@ -256,8 +256,9 @@ impl Ring {
         let established = !self.leases.is_empty() && self.leases.iter().all(Lease::is_established);
         let Role::Joining(joining) = &mut self.role else { return };
         let locked = joining.locked.len() == joining.near.len();
-        // Who wakes late may be given up by those it asked.
-        joining.failed |= now > joining.until;
+        // Who wakes late may be given up by those it asked; but a session that was acknowledged holds for another one, and
+        // no clock wakes anybody on the microsecond.
+        joining.failed |= now > joining.until + self.config.arbitration.div(2);
         match joining.phase {
             Step::Waiting => self.find(now, out),
             _ if joining.failed => self.back_off(now, out),

@@ -1,0 +1,105 @@
+//! A leased election of three real agents on loopback.
+
+#![allow(
+    clippy::disallowed_methods,
+    clippy::disallowed_types,
+    clippy::unwrap_used,
+    reason = "tests of a host wait for real sockets"
+)]
+
+use std::{net::SocketAddr, path::Path, time::Duration};
+
+use bellwether_agent::{
+    Agent, Config, ElectionStatus, KeyRing, Request,
+    config::{Election, Leased, Mode, Profile, Seed},
+};
+use bellwether_proto::{Duration as Wait, Epoch, election::leased::Flavour};
+use tokio::time::{Instant, sleep};
+
+fn config(node: usize, folder: &Path, addresses: &[SocketAddr]) -> Config {
+    let mut config = Config::new(format!("node-{node}"), "test", "unused");
+    config.bind = addresses[node];
+    config.api = SocketAddr::from(([127, 0, 0, 1], 0));
+    config.data_dir = Some(folder.join(&config.name));
+    config.timing = Profile::Local.timing();
+    config.timing.lease = Wait::from_millis(500);
+    config.timing.arbitration = Wait::from_millis(250);
+    let seed = |address: &SocketAddr| Seed { host: address.ip().to_string(), port: address.port() };
+    config.join = addresses.iter().map(seed).collect();
+    let members = (0..addresses.len()).map(|node| format!("node-{node}")).collect();
+    let mode = Mode::Leased(Leased { members, flavour: Flavour::Quorum, drift: 1_000 });
+    config.elections = vec![Election { name: "disk".to_owned(), mode, ..Election::default() }];
+    config
+}
+
+async fn ask(agent: &Agent) -> ElectionStatus {
+    agent.handle().status().await.unwrap().elections.remove(0)
+}
+
+/// The one of them that all of them name.
+async fn agreed(agents: &[Option<Agent>], within: u64) -> usize {
+    let start = Instant::now();
+    loop {
+        let mut names = vec![];
+        let mut whys = vec![];
+        for agent in agents.iter().flatten() {
+            let answer = ask(agent).await;
+            names.push(answer.leader.map(|leader| leader.name));
+            whys.push(answer.why);
+        }
+        if let Some(name) = names[0].as_ref().filter(|_| names.iter().all(|one| *one == names[0])) {
+            let leader: usize = name.strip_prefix("node-").unwrap().parse().unwrap();
+            // Not one that was killed.
+            if agents[leader].is_some() {
+                return leader;
+            }
+        }
+        assert!(start.elapsed() < Duration::from_secs(within), "{names:?}: {whys:?}");
+        sleep(Duration::from_millis(20)).await;
+    }
+}
+
+#[tokio::test]
+async fn leaders_are_killed_and_come_back_and_hand_over() {
+    let folder = tempfile::tempdir().unwrap();
+    let ring = KeyRing::generate().unwrap();
+    let free = || std::net::UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let addresses = [free(), free(), free()];
+    let start = async |node| {
+        Some(Agent::start_with(&config(node, folder.path(), &addresses), &ring).await.unwrap())
+    };
+    let mut agents = vec![start(0).await, start(1).await, start(2).await];
+    let mut last: Option<Epoch> = None;
+    for _ in 0..3 {
+        let leader = agreed(&agents, 30).await;
+        let answer = ask(agents[leader].as_ref().unwrap()).await;
+        assert!(answer.is_leader && answer.valid_for_ms.is_some_and(|left| left <= 1_000));
+        assert!(answer.valid_until_us.is_some() && answer.step_down_ms == Some(200));
+        let epoch: Epoch = answer.epoch.unwrap().parse().unwrap();
+        assert!(last <= Some(epoch), "{last:?} before {epoch}");
+        last = Some(epoch);
+        agents[leader].take().unwrap().kill();
+        let next = agreed(&agents, 20).await;
+        assert_ne!(next, leader);
+        let answer = ask(agents[next].as_ref().unwrap()).await;
+        assert_eq!(answer.agreement.dissent, []);
+        let epoch: Epoch = answer.epoch.unwrap().parse().unwrap();
+        assert!(last < Some(epoch), "{last:?} before {epoch}");
+        last = Some(epoch);
+        agents[leader] = start(leader).await;
+        agreed(&agents, 40).await;
+    }
+    let leader = agreed(&agents, 30).await;
+    let resign = Request::Resign("disk".to_owned());
+    agents[leader].as_ref().unwrap().handle().request(resign).await.unwrap().unwrap();
+    assert!(!ask(agents[leader].as_ref().unwrap()).await.is_leader);
+    let next = agreed(&agents, 20).await;
+    assert_ne!(next, leader);
+    let to = format!("node-{leader}");
+    let transfer = Request::Transfer { election: "disk".to_owned(), to };
+    agents[next].as_ref().unwrap().handle().request(transfer).await.unwrap().unwrap();
+    assert_eq!(agreed(&agents, 20).await, leader);
+    for agent in agents.into_iter().flatten() {
+        agent.leave().await;
+    }
+}
