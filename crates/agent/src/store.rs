@@ -227,7 +227,7 @@ impl Store {
         let Worth { cost, count, ended_well } = worth;
         let millionths = |samples: f64| (samples.max(0.0) * MILLION).round() as u64;
         let kept = WorthKept { cost: millionths(cost), count: millionths(count), ended_well };
-        if core::mem::replace(&mut self.kept.worth, Some(kept)) == Some(kept) {
+        if self.kept.worth.replace(kept) == Some(kept) {
             return Ok(());
         }
         self.write()
