@@ -52,7 +52,7 @@ pub(crate) struct Settings {
     /// How often and how long: local, lan, wan or mesh [default: lan]
     #[arg(long, value_name = "PROFILE")]
     timing: Option<String>,
-    /// Take part in this election: NAME=eventual, NAME=announced or NAME=central
+    /// Take part in this election: NAME=eventual, =announced or =central
     #[arg(long, value_name = "NAME=MODE", num_args = 1..)]
     election: Vec<String>,
     /// Something for others to read about this node

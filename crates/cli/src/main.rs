@@ -93,7 +93,7 @@ enum Command {
     /// Give up leading to that member
     #[command(after_help = AGENT_CODES)]
     Transfer(command::Transfer),
-    /// Say how the leader, or another member, does; where that is learnt, it counts
+    /// Say how well the leader, or another member, does
     #[command(after_help = AGENT_CODES)]
     Report(command::Report),
     /// Show or change what others read about this node

@@ -10,7 +10,7 @@
 
 use std::{
     cmp::Reverse,
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     thread,
     time::{Duration, Instant},
 };
@@ -207,7 +207,7 @@ fn wander(net: &Net, trace: &[Graph], step: Duration) -> Wandered {
             since = now.and(since.or(now));
             thread::sleep(Duration::from_millis(10));
         }
-        let parts = graph.components().into_iter().max().map_or(0, |part| part + 1);
+        let parts = graph.components().into_iter().collect::<BTreeSet<_>>().len();
         let moved =
             expected[at].iter().zip(&expected[at - 1]).filter(|(new, old)| new != old).count();
         let settled = since.map(|since: Instant| (since - begun).as_secs_f64());
