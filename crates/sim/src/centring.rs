@@ -9,13 +9,13 @@ use std::collections::BTreeSet;
 
 use bellwether_proto::{
     Duration, Effect, EffectOf, Election, NodeId, Time,
-    election::central::{Central, Config, Criterion, Profile},
+    election::central::{Central, Config, Criterion, Message, Profile},
     topology::{Closeness, Graph, graph::Search},
-    wire::Wire,
+    wire,
 };
 
 use crate::{
-    engine::Observer,
+    engine::{Counters, Observer},
     invariant::{OwnView, Violation},
     log::Log,
     metric::Metric,
@@ -84,7 +84,7 @@ pub fn study(scenario: &Scenario, seed: u64, log: Log<'_>) -> Result<Option<Stud
     watch.finish(end);
     centring.finish(end);
     let (watch, centring) = &sim.observer().0;
-    let values = run::agreed(watch, end).into_iter().chain(centring.values());
+    let values = run::agreed(watch, end).into_iter().chain(centring.values(sim.counters()));
     let mut violations = watch.violations().to_vec();
     violations.extend(centring.violation.clone());
     let mut sometimes = watch.sometimes();
@@ -122,7 +122,6 @@ pub struct Centring {
     standings: Vec<Standing>,
     messages: u64,
     model_bytes: u64,
-    bytes: u64,
     /// Crashes after which somebody still names the wrong leader.
     unsettled: Vec<Time>,
     /// After how long nobody did.
@@ -194,7 +193,6 @@ impl Centring {
             standings: Vec::new(),
             messages: 0,
             model_bytes: 0,
-            bytes: 0,
             unsettled: Vec::new(),
             elections: Vec::new(),
             own_view: OwnView::default(),
@@ -214,8 +212,13 @@ impl Centring {
         self.advance(now);
     }
 
-    /// What it came to.
-    pub fn values(&self) -> Vec<(Metric, Option<f64>)> {
+    /// What it came to, where so many bytes were sent in so many messages, beacons and envelopes included.
+    pub fn values(&self, counters: &Counters) -> Vec<(Metric, Option<f64>)> {
+        // Beacons are all of one size, and messages long: this saves measuring each a second time.
+        let beacons = counters.messages - self.messages;
+        let beacon = wire::datagram_len(&Message::Beacon) as u64;
+        let envelopes = self.messages * wire::HEADER_LEN as u64;
+        let bytes = counters.bytes - beacons * beacon - envelopes;
         let Spent { whole, present, wrong, stale, components, crowds, split } = self.spent;
         let share = |part: f64, all: f64| (all > 0.0).then(|| part / all);
         let Paths { crowds: sampled, diameter, led, relative, median } = self.paths;
@@ -228,7 +231,7 @@ impl Centring {
             (Metric::MessageRate, share(messages, whole)),
             (Metric::NodeMessageRate, share(messages, present)),
             (Metric::MeanModelBytes, share(self.model_bytes as f64, messages)),
-            (Metric::MeanPayload, share(self.bytes as f64, messages)),
+            (Metric::MeanPayload, share(bytes as f64, messages)),
             (Metric::RelativePath, share(relative, led as f64)),
             (Metric::MedianPath, share(median, led as f64)),
             (Metric::Components, share(components, whole)),
@@ -425,7 +428,6 @@ impl Observer<Central> for Centring {
         {
             self.messages += 1;
             self.model_bytes += message.model_len() as u64;
-            self.bytes += message.encoded_len() as u64;
         }
     }
 

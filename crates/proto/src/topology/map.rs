@@ -11,28 +11,68 @@
 //! flaps: [`Survey`] remembers some answers by the hash of what they follow from.
 
 use alloc::{sync::Arc, vec::Vec};
-use core::cmp::Reverse;
+use core::{
+    cmp::{Ordering, Reverse},
+    hash::{Hash, Hasher},
+};
 
 use crate::{id::NodeId, rng::mix};
 
 /// What a node has told of itself: whom it hears, and how often that has changed.
 ///
 /// Ordered by clock, then by content: a total order, so that even two contents under one clock have a larger one (H2).
-#[derive(Clone, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+#[derive(Clone, Debug, Eq)]
 pub struct View {
     clock: u64,
+    /// Of the neighbours.
+    digest: u64,
     /// Ascending, itself included.
     neighbours: Arc<[NodeId]>,
 }
 
+impl Ord for View {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.clock.cmp(&other.clock).then_with(|| match self.is(other) {
+            true => Ordering::Equal,
+            false => self.neighbours.cmp(&other.neighbours),
+        })
+    }
+}
+
+impl PartialOrd for View {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for View {
+    fn eq(&self, other: &Self) -> bool {
+        self.clock == other.clock && self.agrees(other)
+    }
+}
+
+/// By the digest: equal views have equal ones.
+impl Hash for View {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write_u64(self.clock);
+        state.write_u64(self.digest);
+    }
+}
+
 impl View {
+    fn told(clock: u64, neighbours: Arc<[NodeId]>) -> Self {
+        // Not from zero, which node 0 would leave as it is.
+        let digest = neighbours.iter().fold(u64::MAX, |hash, id| mix(hash ^ id.get()));
+        Self { clock, digest, neighbours }
+    }
+
     /// What `owner` tells: it hears these, and is always counted among them.
     pub fn new(owner: NodeId, clock: u64, hears: impl IntoIterator<Item = NodeId>) -> Self {
         let mut neighbours: Vec<NodeId> = hears.into_iter().collect();
         neighbours.push(owner);
         neighbours.sort_unstable();
         neighbours.dedup();
-        Self { clock, neighbours: neighbours.into() }
+        Self::told(clock, neighbours.into())
     }
 
     /// How often it has changed; what that means is the protocol's affair.
@@ -61,12 +101,12 @@ impl View {
 
     /// Whether both tell the same neighbours, whatever the clocks.
     pub fn agrees(&self, other: &Self) -> bool {
-        self.is(other) || self.neighbours == other.neighbours
+        self.digest == other.digest && (self.is(other) || self.neighbours == other.neighbours)
     }
 
     /// The same under another clock.
     pub fn at(&self, clock: u64) -> Self {
-        Self { clock, neighbours: Arc::clone(&self.neighbours) }
+        Self { clock, ..self.clone() }
     }
 
     /// These neighbours added, under another clock.
@@ -77,7 +117,7 @@ impl View {
         let mut all: Vec<NodeId> = self.neighbours.iter().chain(ids).copied().collect();
         all.sort_unstable();
         all.dedup();
-        Self { clock, neighbours: all.into() }
+        Self::told(clock, all.into())
     }
 
     /// These neighbours taken away, under another clock.
@@ -86,7 +126,7 @@ impl View {
             return self.at(clock);
         }
         let left = self.neighbours.iter().copied().filter(|id| !ids.contains(id));
-        Self { clock, neighbours: left.collect() }
+        Self::told(clock, left.collect())
     }
 }
 
@@ -344,6 +384,8 @@ pub struct Survey {
     reach: Vec<u64>,
     next: Vec<u64>,
     answers: [Option<(u64, Answer)>; REMEMBERED],
+    /// Who led by the last of them.
+    last: Option<NodeId>,
 }
 
 impl Survey {
@@ -363,6 +405,7 @@ impl Survey {
             reach: Vec::new(),
             next: Vec::new(),
             answers: [None; REMEMBERED],
+            last: None,
         }
     }
 
@@ -423,12 +466,18 @@ impl Survey {
         let mut best: Option<(usize, u64)> = None;
         match self.criterion {
             Criterion::Closeness => {
-                let sums = &mut [0; FEW];
-                sums_by_rows(links, members, sums);
-                for at in bits(members).filter(|&at| sums[at] != u64::MAX) {
+                // Whoever led last is mostly not far from the best, and spares looking at the others for long.
+                let last = self.last.and_then(|last| map.find(last).ok());
+                let last = last.filter(|&at| members >> at & 1 == 1);
+                let mut most = u64::MAX;
+                if let Some(at) = last {
+                    most = sum_by_rows(links, members, at, most).unwrap_or(most);
+                }
+                for at in bits(members) {
                     // Ascending, so that the higher of two equals comes last.
-                    if best.is_none_or(|(_, score)| sums[at] <= score) {
-                        best = Some((at, sums[at]));
+                    if let Some(sum) = sum_by_rows(links, members, at, most) {
+                        most = sum;
+                        best = Some((at, sum));
                     }
                 }
             }
@@ -451,6 +500,7 @@ impl Survey {
             }
         }
         let (at, score) = best.expect("we are a candidate ourselves: we reach all that we reach");
+        self.last = Some(map.entries[at].id);
         Answer {
             leader: map.entries[at].id,
             score,
@@ -720,38 +770,28 @@ fn bits(mut word: u64) -> impl Iterator<Item = usize> {
     })
 }
 
-/// The sum of distances of each member to all of them; `u64::MAX` of those that do not reach all.
-fn sums_by_rows(links: &[u64], members: u64, sums: &mut [u64; FEW]) {
-    let count = members.count_ones();
-    // Whom each reaches, one hop more with every round.
-    let mut reach = [0_u64; FEW];
-    for at in bits(members) {
-        reach[at] = 1 << at;
-    }
-    let mut left = members;
-    while left != 0 {
-        let mut next = reach;
-        for at in bits(left) {
-            let missing = count - reach[at].count_ones();
-            if missing == 0 {
-                left &= !(1 << at);
-                continue;
-            }
-            sums[at] += u64::from(missing);
-            let more = bits(links[at]).fold(reach[at], |all, other| all | reach[other]);
-            if more == reach[at] {
-                // No farther, and yet not everywhere.
-                sums[at] = u64::MAX;
-                left &= !(1 << at);
-            }
-            next[at] = more;
+/// The sum of distances from one member to all of them; `None` if it does not reach all, or if the sum exceeds `most`.
+fn sum_by_rows(links: &[u64], members: u64, from: usize, most: u64) -> Option<u64> {
+    let (mut left, mut new) = (members & !(1 << from), 1_u64 << from);
+    let mut missing = u64::from(left.count_ones());
+    let (mut sum, mut hops) = (0, 0);
+    while missing > 0 {
+        hops += 1;
+        new = bits(new).fold(0, |all, at| all | links[at]) & left;
+        let near = u64::from(new.count_ones());
+        left &= !new;
+        missing -= near;
+        sum += near * hops;
+        // Whoever is not reached by now is farther.
+        if near == 0 || sum + missing * (hops + 1) > most {
+            return None;
         }
-        reach = next;
     }
+    Some(sum)
 }
 
 fn digest(id: NodeId, view: &View) -> u64 {
-    view.neighbours.iter().fold(mix(!id.get()), |hash, id| mix(hash ^ id.get()))
+    mix(view.digest ^ mix(!id.get()))
 }
 
 const NOWHERE: u32 = u32::MAX;

@@ -19,7 +19,7 @@ fn row(named: &[u32], oracle: Oracle) -> Centring {
 }
 
 fn value(centring: &Centring, metric: Metric) -> Option<f64> {
-    centring.values().into_iter().find(|(other, _)| *other == metric).unwrap().1
+    centring.values(&Counters::default()).into_iter().find(|(other, _)| *other == metric).unwrap().1
 }
 
 #[test]

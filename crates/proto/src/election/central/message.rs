@@ -125,8 +125,9 @@ impl Wire for Message {
                 for entry in entries.iter() {
                     ids.put(entry.id.get(), sink);
                     sink.varint(entry.view.clock());
-                    let others = || others(entry);
-                    put_list(others().count(), others().map(NodeId::get), sink);
+                    // Every view has its owner.
+                    let count = entry.view.neighbours().len() - 1;
+                    put_list(count, others(entry).map(NodeId::get), sink);
                 }
             }
             Self::Updates(updates) => {
@@ -150,8 +151,8 @@ impl Wire for Message {
                 for entry in entries.iter() {
                     ids.put(names.number(entry.id), sink);
                     sink.varint(entry.view.clock());
-                    let others = || others(entry);
-                    put_list(others().count(), others().map(|id| names.number(id)), sink);
+                    let count = entry.view.neighbours().len() - 1;
+                    put_list(count, others(entry).map(|id| names.number(id)), sink);
                 }
             }
             Self::Digest { first, last, marks } => {
