@@ -234,3 +234,29 @@ fn the_topology_hash_follows_every_change_and_knows_no_order() {
         assert_eq!(anew, grown);
     }
 }
+
+/// Answers are remembered by it.
+#[test]
+fn the_topology_hash_tells_all_small_maps_apart() {
+    let views = |id: u64| {
+        let others: Vec<u64> = (0..4).filter(|&other| other != id).collect();
+        (0..8_u32).map(move |set| {
+            let hears = others.iter().enumerate().filter(|(at, _)| set >> at & 1 == 1);
+            View::new(NodeId::new(id), 1, hears.map(|(_, &other)| NodeId::new(other)))
+        })
+    };
+    let mut seen = std::collections::BTreeSet::new();
+    for own in views(0) {
+        for choice in 0..729_u32 {
+            let mut map = Map::new(NodeId::new(0), own.clone());
+            for (id, place) in [(1, 1), (2, 9), (3, 81)] {
+                // The last of nine is none.
+                if let Some(view) = views(id).nth((choice / place % 9) as usize) {
+                    map.set(NodeId::new(id), view);
+                }
+            }
+            assert!(seen.insert(map.topology()), "{map:?}");
+        }
+    }
+    assert_eq!(seen.len(), 8 * 729);
+}
