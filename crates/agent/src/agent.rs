@@ -538,6 +538,7 @@ fn leased(
         .and_then(|ring| ring.with_times(timing.lease, timing.arbitration))
         .and_then(|ring| ring.with_drift(settings.drift))
         .map_err(|error| error.to_string())?;
+    let ring = core::leased::hosted(ring, settings.flavour);
     let backers = ring::geometry::majority(members);
     let machine = leased::Config::new(settings.flavour)
         .with_key(u64::from(Group::named(&election.name).number()))

@@ -35,6 +35,7 @@ struct Node {
 fn config(members: usize, flavour: leased::Flavour, witness: bool) -> Config {
     let ring = ring::Config::hardened().with_neighbours((members / 2).max(1)).unwrap();
     let ring = ring.with_times(ms(200), ms(100)).unwrap().with_drift(1_000).unwrap();
+    let ring = hosted(ring, flavour);
     let backers = majority(members);
     let election = leased::Config::new(flavour)
         .with_min_members(backers)

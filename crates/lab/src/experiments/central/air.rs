@@ -86,7 +86,7 @@ fn flights(size: Size) -> Vec<Cell> {
 fn courses(size: Size) -> Vec<Cell> {
     let seconds = if size == Size::Full { 1_800 } else { 400 };
     let mut cells = Vec::new();
-    for (base, suffix) in [(WALK, ""), (FLIGHTS, ", flights")] {
+    for (base, suffix) in [(WALK, ""), (FLIGHTS, " flights")] {
         for one in [CEL_1, CEL_7, GC] {
             let work = Computation::over("course", base, (), course);
             let cell = Cell::computed(format!("{}{suffix}", one.0), work, runs(size))
@@ -194,7 +194,7 @@ pub(super) fn all() -> Vec<Experiment> {
             courses,
             flight_course,
             |table| {
-                let names = ["CEL-1, flights", "CEL-0.7, flights", "GC, flights"];
+                let names = ["CEL-1 flights", "CEL-0.7 flights", "GC flights"];
                 vec![course_figure(table, "favier-fig-5.11", "Levy walk, 60 m", &names, end(table))]
             },
         ),
@@ -426,7 +426,7 @@ fn walk_course(table: &Table) -> Vec<Claim> {
 
 fn flight_course(table: &Table) -> Vec<Claim> {
     let last = |rival| until(table, rival, end(table));
-    let [walk, flight, cel] = ["GC", "GC, flights", "CEL-1, flights"].map(last);
+    let [walk, flight, cel] = ["GC", "GC flights", "CEL-1 flights"].map(last);
     vec![
         bounded(
             table,

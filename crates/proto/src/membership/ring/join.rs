@@ -258,7 +258,7 @@ impl Ring {
         let locked = joining.locked.len() == joining.near.len();
         // Who wakes late may be given up by those it asked; but a session that was acknowledged holds for another one, and
         // no clock wakes anybody on the microsecond.
-        joining.failed |= now > joining.until + self.config.arbitration.div(2);
+        joining.failed |= now > joining.until + self.config.slack;
         match joining.phase {
             Step::Waiting => self.find(now, out),
             _ if joining.failed => self.back_off(now, out),

@@ -118,7 +118,8 @@ impl Ring {
                 if end == 1 || members == lease.group.members {
                     return;
                 }
-                version.low = version.low.max(lease.proposed) + 1;
+                let last = if self.config.asks_the_other() { lease.proposed } else { 0 };
+                version.low = version.low.max(last) + 1;
                 members
             }
             Upgrade::Published => {
