@@ -1,7 +1,7 @@
 //! Chapter 5 and appendix A: 60 nodes on 500 by 500 m for half an hour, over one channel of Wi-Fi.
 
 use super::*;
-use crate::{claim::Verdict, computation::Computation};
+use crate::computation::Computation;
 
 const WALK: &str = r#"
     name = "random walk"
@@ -40,6 +40,12 @@ const TA_EVERY: Rival = (
     &[("profile", "topology-aware"), ("form", "as-published"), ("probes", "every")],
 );
 const NAMES: [&str; 3] = ["CEL-1", "CEL-0.7", "GC"];
+
+const STORMS: &str = "where everybody passes everything on, frames collide, beacons are lost and links flap, each of which is a \
+                      map from everybody; passing on seven of ten stays below that and saves far more than the thesis's third";
+const BEACONS: &str = "all radios hear all beacons: at 30 m they are nearly all there is to CEL, and cost what GC's messages of the \
+                       same period do";
+const FEW: &str = "two runs of three minutes cannot tell";
 
 fn ranges(size: Size) -> Vec<u32> {
     match size {
@@ -203,7 +209,7 @@ pub(super) fn all() -> Vec<Experiment> {
             "Topology Aware beside CEL, random walk, 80 m",
             "thesis, table 5.1",
             walks,
-            |table| beside(table, ["53.32, 24.91 and 14.97/s", "21.75, 12.15 and 19.04%"]),
+            |table| beside(table, false, ["53.32, 24.91 and 14.97/s", "21.75, 12.15 and 19.04%"]),
             |_| Vec::new(),
         ),
         experiment(
@@ -211,7 +217,7 @@ pub(super) fn all() -> Vec<Experiment> {
             "Topology Aware beside CEL, Levy walk, 80 m",
             "thesis, table 5.2",
             flights,
-            |table| beside(table, ["84.06, 52.35 and 30.74/s", "54.53, 45.92 and 62.36%"]),
+            |table| beside(table, true, ["84.06, 52.35 and 30.74/s", "54.53, 45.92 and 62.36%"]),
             |_| Vec::new(),
         ),
         experiment(
@@ -268,13 +274,18 @@ fn rate_claims(table: &Table, flights: bool) -> Vec<Claim> {
     });
     let [cel, gc] = ["CEL-1", "GC"].map(|rival| at(table, rival, 40, RATE));
     let mut claims = vec![
-        bounded(
+        missed(
             table,
-            "CEL-0.7 sends a quarter to a half less than CEL-1; times",
-            "0.64",
-            ratio(some, all),
-            0.5,
-            0.75,
+            bounded(
+                table,
+                "CEL-0.7 sends a quarter to a half less than CEL-1; times",
+                "0.64",
+                ratio(some, all),
+                0.5,
+                0.75,
+            ),
+            BOTH,
+            STORMS,
         ),
         Claim::holds(
             "CEL sends more the farther its radio reaches",
@@ -282,11 +293,16 @@ fn rate_claims(table: &Table, flights: bool) -> Vec<Claim> {
             ends(&rising),
             is_ascending(&rising),
         ),
-        Claim::holds(
-            "GC sends less",
-            "falls",
-            ends(&falling),
-            is_ascending(&falling.iter().rev().copied().collect::<Vec<_>>()),
+        missed(
+            table,
+            Claim::holds(
+                "GC sends less",
+                "falls",
+                ends(&falling),
+                is_ascending(&falling.iter().rev().copied().collect::<Vec<_>>()),
+            ),
+            if flights { &[Size::Quick] } else { &[] },
+            FEW,
         ),
         Claim::holds(
             "CEL sends less than GC up to 40 m",
@@ -326,13 +342,18 @@ fn size_claims(table: &Table) -> Vec<Claim> {
             ends(&gc),
             gc.iter().all(Option::is_some) && most(&gc) <= 8.0,
         ),
-        bounded(
+        missed(
             table,
-            "CEL's are three to six times as long at 80 m as at 20; times",
-            "5.03",
-            growth,
-            3.0,
-            6.0,
+            bounded(
+                table,
+                "CEL's are three to six times as long at 80 m as at 20; times",
+                "5.03",
+                growth,
+                3.0,
+                6.0,
+            ),
+            &[Size::Full],
+            "at 20 m ours are shorter: 149 bytes, not 263",
         ),
         Claim::holds(
             "And stay below 1,500 bytes",
@@ -407,11 +428,16 @@ fn walk_course(table: &Table) -> Vec<Claim> {
     let [start, later] = [10, 300].map(|at| until(table, "GC", at));
     let [cel, gc] = ["CEL-1", "GC"].map(|rival| until(table, rival, end(table)));
     vec![
-        Claim::holds(
-            "GC is wrong most in the beginning",
-            "starts high, 50% at 240 s",
-            format!("{} until 10 s, {} until 300 s", shown(start), shown(later)),
-            start.zip(later).is_some_and(|(start, later)| later.value < start.value),
+        missed(
+            table,
+            Claim::holds(
+                "GC is wrong most in the beginning",
+                "starts high, 50% at 240 s",
+                format!("{} until 10 s, {} until 300 s", shown(start), shown(later)),
+                start.zip(later).is_some_and(|(start, later)| later.value < start.value),
+            ),
+            &[Size::Quick],
+            FEW,
         ),
         bounded(
             table,
@@ -441,28 +467,39 @@ fn flight_course(table: &Table) -> Vec<Claim> {
 }
 
 /// Tables 5.1 and 5.2.
-fn beside(table: &Table, [rates, shares]: [&str; 2]) -> Vec<Claim> {
+fn beside(table: &Table, flights: bool, [rates, shares]: [&str; 2]) -> Vec<Claim> {
+    let quick: &[Size] = if flights { &[Size::Quick] } else { &[] };
     let far = |metric: &'static str| move |rival: &str| at(table, rival, 80, metric);
     let four = ["TA every probe", "TA", "CEL-1", "CEL-0.7"];
     let [every, once, all, some] = four.map(far("node_message_rate"));
     let [every_wrong, once_wrong, all_wrong, some_wrong] = four.map(far("instability"));
     let paths = four.map(far("median_path"));
     vec![
-        bounded(
+        missed(
             table,
-            "CEL-0.7 sends 0.5 to 0.7 of what CEL-1 does; times",
-            rates,
-            ratio(some, all),
-            0.5,
-            0.7,
+            bounded(
+                table,
+                "CEL-0.7 sends 0.5 to 0.7 of what CEL-1 does; times",
+                rates,
+                ratio(some, all),
+                0.5,
+                0.7,
+            ),
+            BOTH,
+            STORMS,
         ),
-        bounded(
+        missed(
             table,
-            "CEL-1 is steadier than CEL-0.7, which is wrong longer by",
-            shares,
-            ratio(some_wrong, all_wrong),
-            1.0,
-            f64::INFINITY,
+            bounded(
+                table,
+                "CEL-1 is steadier than CEL-0.7, which is wrong longer by",
+                shares,
+                ratio(some_wrong, all_wrong),
+                1.0,
+                f64::INFINITY,
+            ),
+            quick,
+            STORMS,
         ),
         bounded(
             table,
@@ -472,13 +509,18 @@ fn beside(table: &Table, [rates, shares]: [&str; 2]) -> Vec<Claim> {
             1.0,
             f64::INFINITY,
         ),
-        bounded(
+        missed(
             table,
-            "And is wrong longer; by",
-            shares,
-            ratio(every_wrong, all_wrong),
-            1.0,
-            f64::INFINITY,
+            bounded(
+                table,
+                "And is wrong longer; by",
+                shares,
+                ratio(every_wrong, all_wrong),
+                1.0,
+                f64::INFINITY,
+            ),
+            if flights { quick } else { &[Size::Full] },
+            "CEL-1 loses more time to its own storms",
         ),
         Claim::judged(
             "TA that takes it for one once, for comparison; messages, time wrong, median paths",
@@ -501,7 +543,7 @@ fn energy_claims(table: &Table, flights: bool) -> Vec<Claim> {
     const ENERGY: &str = "dynamic_energy";
     let of = |rival: &str, range| at(table, rival, range, ENERGY);
     let cel = along(table, "CEL-1", ENERGY);
-    let mut claims = vec![bounded(
+    let near = bounded(
         table,
         format!(
             "At 30 m GC takes at least {} times what CEL-1 does; times",
@@ -511,7 +553,8 @@ fn energy_claims(table: &Table, flights: bool) -> Vec<Claim> {
         ratio(of("GC", 30), of("CEL-1", 30)),
         if flights { 1.0 } else { 5.0 },
         f64::INFINITY,
-    )];
+    );
+    let mut claims = vec![missed(table, near, BOTH, BEACONS)];
     if flights {
         claims.push(bounded(
             table,
@@ -523,22 +566,25 @@ fn energy_claims(table: &Table, flights: bool) -> Vec<Claim> {
         ));
         return claims;
     }
-    claims.push(bounded(
+    let less = bounded(
         table,
         "GC takes less at 80 m than at 30; times",
         "9.07 and 16.47",
         ratio(of("GC", 80), of("GC", 30)),
         0.0,
         1.0,
-    ));
+    );
+    let reason = "it sends hardly less, and more of its neighbours listen";
+    claims.push(missed(table, less, BOTH, reason));
     claims.push(Claim::holds("CEL takes more with range", "rises", ends(&cel), is_ascending(&cel)));
-    claims.push(bounded(
+    let some = bounded(
         table,
         "At 80 m CEL-0.7 takes half to three quarters of what CEL-1 does; times",
         "0.62",
         ratio(of("CEL-0.7", 80), of("CEL-1", 80)),
         0.5,
         0.75,
-    ));
+    );
+    claims.push(missed(table, some, BOTH, STORMS));
     claims
 }

@@ -12,7 +12,7 @@ use bellwether_sim::{centring, log::Log, scenario::Scenario};
 
 use super::{between, bounded, is_ascending, ratio, shown};
 use crate::{
-    claim::{Claim, Estimate},
+    claim::{Claim, Estimate, Verdict},
     computation::{Found, Value},
     experiment::{Cell, Experiment, Size},
     figure::{Axis, Figure, Series},
@@ -129,6 +129,16 @@ fn course_figure(table: &Table, id: &str, title: &str, rivals: &[&str], end: u32
         series: series.collect(),
     }
 }
+
+/// A claim that fails at these sizes, on record.
+fn missed(table: &Table, claim: Claim, sizes: &[Size], reason: &str) -> Claim {
+    match sizes.contains(&table.size()) {
+        true => claim.on_record(Verdict::NotReproduced, reason),
+        false => claim,
+    }
+}
+
+const BOTH: &[Size] = &[Size::Full, Size::Quick];
 
 /// Values joined for a claim.
 fn listed<const N: usize>(values: [Option<Estimate>; N]) -> String {
