@@ -678,9 +678,6 @@ impl Survey {
     fn score_by_distance(&mut self) {
         let count = self.members.len();
         self.scores.fill(Some(0));
-        if count <= 64 {
-            return self.score_within_a_word();
-        }
         let words = count.div_ceil(64);
         for rows in [&mut self.reach, &mut self.next] {
             rows.clear();
@@ -718,43 +715,6 @@ impl Survey {
                 }
             }
             core::mem::swap(&mut self.reach, &mut self.next);
-        }
-    }
-}
-
-impl Survey {
-    /// The same for few members, which is what radios mostly have: a word for each.
-    fn score_within_a_word(&mut self) {
-        let count = self.members.len();
-        let all = u64::MAX >> (64 - count);
-        let (mut reach, mut next, mut sums) = ([0_u64; 64], [0_u64; 64], [0_u32; 64]);
-        for (at, row) in reach.iter_mut().enumerate().take(count) {
-            *row = 1 << at;
-        }
-        let mut grew = true;
-        while grew {
-            grew = false;
-            for at in 0..count {
-                let row = reach[at];
-                next[at] = row;
-                if row == all || self.scores[at].is_none() {
-                    continue;
-                }
-                sums[at] += count as u32 - row.count_ones();
-                let to = self.starts[at] as usize..self.starts[at + 1] as usize;
-                let farther =
-                    self.targets[to].iter().fold(row, |all, &to| all | reach[to as usize]);
-                if farther == row {
-                    self.scores[at] = None;
-                } else {
-                    next[at] = farther;
-                    grew = true;
-                }
-            }
-            core::mem::swap(&mut reach, &mut next);
-        }
-        for (score, sum) in self.scores.iter_mut().zip(sums) {
-            *score = score.map(|_| u64::from(sum));
         }
     }
 }
