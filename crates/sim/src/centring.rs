@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 
 use bellwether_proto::{
     Duration, Effect, EffectOf, Election, NodeId, Time,
-    election::central::{Central, Config, Criterion, Message, Profile},
+    election::central::{Central, Config, Criterion, Memo, Message, Profile},
     topology::{Closeness, Graph, graph::Search},
     wire,
 };
@@ -77,7 +77,8 @@ pub fn study(scenario: &Scenario, seed: u64, log: Log<'_>) -> Result<Option<Stud
     let watch = Watch::new(scenario.capacity(), scenario.until).telling(&log);
     let centring = Centring::new(scenario.capacity(), Oracle::of(&config));
     let observer = ((watch, centring), log);
-    let build = Box::new(move |me, seed, _| Central::new(me, config, seed));
+    let memo = Memo::default();
+    let build = Box::new(move |me, seed, _| Central::new(me, config, seed).sharing(&memo));
     let mut sim = run::simulate(scenario, seed, build, observer)?;
     let end = sim.now();
     let (watch, centring) = &mut sim.observer_mut().0;

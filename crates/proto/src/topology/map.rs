@@ -16,6 +16,7 @@ use core::{
     hash::{Hash, Hasher},
 };
 
+use super::memo::Memo;
 use crate::{id::NodeId, rng::mix};
 
 /// What a node has told of itself: whom it hears, and how often that has changed.
@@ -386,6 +387,7 @@ pub struct Survey {
     answers: [Option<(u64, Answer)>; REMEMBERED],
     /// Who led by the last of them.
     last: Option<NodeId>,
+    memo: Option<Memo>,
 }
 
 impl Survey {
@@ -406,7 +408,13 @@ impl Survey {
             next: Vec::new(),
             answers: [None; REMEMBERED],
             last: None,
+            memo: None,
         }
+    }
+
+    /// The same, asking first whether somebody else has found the leader of a component.
+    pub fn sharing(self, memo: Memo) -> Self {
+        Self { memo: Some(memo), ..self }
     }
 
     /// Who leads.
@@ -424,25 +432,55 @@ impl Survey {
             return answer;
         }
         self.look(map);
-        self.score();
-        let best = (0..self.members.len()).filter_map(|at| Some((at, self.scores[at]?)));
-        let id = |at: usize| self.id(map, self.members[at]);
-        let (at, score) = match self.criterion {
-            Criterion::Closeness => best.min_by_key(|&(at, score)| (score, Reverse(id(at)))),
-            Criterion::Degree => best.max_by_key(|&(at, score)| (score, id(at))),
-        }
-        .expect("we are a candidate ourselves: we reach all that we reach");
-        let hash = |&member: &u32| map.digests.get(member as usize).copied().unwrap_or(0);
+        let hash = |&member: &u32| match map.digests.get(member as usize) {
+            Some(digest) => *digest,
+            None => mix(self.id(map, member).get()),
+        };
+        let component = self.members.iter().map(hash).fold(0, |all, one| all ^ one);
         let unknown = self.members.iter().filter(|&&at| at as usize >= map.entries.len()).count();
+        let (leader, score) = self.known(component).unwrap_or_else(|| {
+            let (leader, score) = self.best(map);
+            self.note(component, leader, score);
+            (leader, score)
+        });
         let answer = Answer {
-            leader: id(at),
+            leader,
             score,
             members: self.members.len() as u32,
             unknown: unknown as u32,
-            map: self.members.iter().map(hash).fold(0, |all, one| all ^ one),
+            map: component,
         };
         self.answers[slot] = Some((key, answer));
         answer
+    }
+
+    /// The best of the members and its score.
+    fn best(&mut self, map: &Map) -> (NodeId, u64) {
+        self.score();
+        let scored = (0..self.members.len()).filter_map(|at| Some((at, self.scores[at]?)));
+        let id = |at: usize| self.id(map, self.members[at]);
+        let (at, score) = match self.criterion {
+            Criterion::Closeness => scored.min_by_key(|&(at, score)| (score, Reverse(id(at)))),
+            Criterion::Degree => scored.max_by_key(|&(at, score)| (score, id(at))),
+        }
+        .expect("we are a candidate ourselves: we reach all that we reach");
+        (id(at), score)
+    }
+
+    /// Who leads a component, if somebody has found out already.
+    fn known(&self, component: u64) -> Option<(NodeId, u64)> {
+        self.memo.as_ref()?.get(component ^ self.kind())
+    }
+
+    fn note(&self, component: u64, leader: NodeId, score: u64) {
+        if let Some(memo) = &self.memo {
+            memo.put(component ^ self.kind(), leader, score);
+        }
+    }
+
+    /// Tells surveys of one table apart that look for something else.
+    fn kind(&self) -> u64 {
+        mix(1 + self.criterion as u64 + ((self.edges as u64) << 32))
     }
 
     /// The same for few entries, all of whom have told: a word is a set of them.
@@ -462,6 +500,17 @@ impl Survey {
         while new != 0 {
             members |= new;
             new = bits(new).fold(0, |all, at| all | links[at]) & !members;
+        }
+        let component = bits(members).fold(0, |all, at| all ^ map.digests[at]);
+        let answer = |leader, score| Answer {
+            leader,
+            score,
+            members: members.count_ones(),
+            unknown: 0,
+            map: component,
+        };
+        if let Some((leader, score)) = self.known(component) {
+            return answer(leader, score);
         }
         let mut best: Option<(usize, u64)> = None;
         match self.criterion {
@@ -500,14 +549,10 @@ impl Survey {
             }
         }
         let (at, score) = best.expect("we are a candidate ourselves: we reach all that we reach");
-        self.last = Some(map.entries[at].id);
-        Answer {
-            leader: map.entries[at].id,
-            score,
-            members: members.count_ones(),
-            unknown: 0,
-            map: bits(members).fold(0, |all, at| all ^ map.digests[at]),
-        }
+        let leader = map.entries[at].id;
+        self.last = Some(leader);
+        self.note(component, leader, score);
+        answer(leader, score)
     }
 
     /// The score of a member by the last answer; `None` if it is no candidate.

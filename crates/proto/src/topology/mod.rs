@@ -6,6 +6,7 @@
 //! | [`closeness`] | sums of distances: of all nodes at once, after a change, within a few hops |
 //! | [`betweenness`] | how many shortest paths a node lies on, exactly |
 //! | [`detector`], [`map`] | who is in range; what a node knows of who hears whom, and who leads by it |
+//! | [`memo`] | leaders that several nodes of one process need to find only once |
 //! | [`tree`], [`walks`] | centrality in a spanning tree; by walks, which is eigenvector centrality |
 //!
 //! All scores are integers or exact fractions, so that two nodes with equal maps never name different leaders because
@@ -16,6 +17,7 @@ pub mod closeness;
 pub mod detector;
 pub mod graph;
 pub mod map;
+pub mod memo;
 pub mod tree;
 pub mod walks;
 
