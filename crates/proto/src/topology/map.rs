@@ -14,6 +14,7 @@ use alloc::{sync::Arc, vec::Vec};
 use core::{
     cmp::{Ordering, Reverse},
     hash::{Hash, Hasher},
+    ops::Deref,
 };
 
 use super::memo::Memo;
@@ -140,6 +141,37 @@ pub struct Entry {
     pub view: View,
 }
 
+/// Entries of several, and a hash of all of them, clocks included: those of a whole map are mostly what others know
+/// already, and told by it to be.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Entries {
+    all: Arc<[Entry]>,
+    hash: u64,
+}
+
+impl Deref for Entries {
+    type Target = [Entry];
+
+    fn deref(&self) -> &[Entry] {
+        &self.all
+    }
+}
+
+impl From<Vec<Entry>> for Entries {
+    fn from(all: Vec<Entry>) -> Self {
+        let stamps = all.iter().map(|entry| stamp(digest(entry.id, &entry.view), &entry.view));
+        let hash = stamps.fold(0, |all, one| all ^ one);
+        Self { all: all.into(), hash }
+    }
+}
+
+/// By the hash of all: equal ones have equal ones.
+impl Hash for Entries {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write_u64(self.hash);
+    }
+}
+
 /// Which links of a map count.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum Edges {
@@ -169,6 +201,8 @@ pub struct Map {
     digests: Vec<u64>,
     /// All of them together.
     topology: u64,
+    /// The same with the clocks.
+    hash: u64,
     /// Who tells whom, a bit for each entry: while there are few enough, and everybody who is told of has told.
     rows: Vec<u64>,
     /// How many of whom each tells have told nothing.
@@ -184,6 +218,7 @@ impl Map {
         let digest = digest(me, &own);
         Self {
             me,
+            hash: stamp(digest, &own),
             entries: [Entry { id: me, view: own }].into(),
             digests: [digest].into(),
             topology: digest,
@@ -271,6 +306,7 @@ impl Map {
 
     /// The same where the place is known already.
     pub fn replace(&mut self, at: usize, view: View) {
+        self.hash ^= stamp(self.digests[at], &self.entries[at].view);
         if !self.entries[at].view.agrees(&view) {
             let new = digest(self.entries[at].id, &view);
             self.topology ^= self.digests[at] ^ new;
@@ -285,6 +321,7 @@ impl Map {
                 self.strays = self.strays + strays - before;
             }
         }
+        self.hash ^= stamp(self.digests[at], &view);
         self.entries[at].view = view;
     }
 
@@ -298,6 +335,7 @@ impl Map {
     pub fn insert(&mut self, at: usize, id: NodeId, view: View) {
         let digest = digest(id, &view);
         self.topology ^= digest;
+        self.hash ^= stamp(digest, &view);
         self.digests.insert(at, digest);
         self.entries.insert(at, Entry { id, view });
         self.draw_rows();
@@ -307,18 +345,19 @@ impl Map {
     pub fn retain(&mut self, mut keep: impl FnMut(NodeId) -> bool) -> bool {
         let before = self.entries.len();
         let me = self.me;
-        let (mut at, mut topology) = (0, self.topology);
-        let digests = &mut self.digests;
+        let mut at = 0;
+        let Self { digests, topology, hash, .. } = self;
         self.entries.retain(|entry| {
             let stays = entry.id == me || keep(entry.id);
             if stays {
                 at += 1;
             } else {
-                topology ^= digests.remove(at);
+                let digest = digests.remove(at);
+                *topology ^= digest;
+                *hash ^= stamp(digest, &entry.view);
             }
             stays
         });
-        self.topology = topology;
         let some = self.entries.len() < before;
         if some {
             self.draw_rows();
@@ -332,8 +371,13 @@ impl Map {
     }
 
     /// All of it, to be sent.
-    pub fn snapshot(&self) -> Arc<[Entry]> {
-        self.entries.as_slice().into()
+    pub fn snapshot(&self) -> Entries {
+        Entries { all: self.entries.as_slice().into(), hash: self.hash }
+    }
+
+    /// Whether these are all of it.
+    pub fn is(&self, entries: &Entries) -> bool {
+        self.hash == entries.hash
     }
 }
 
@@ -798,6 +842,11 @@ fn sum_by_rows(links: &[u64], members: u64, from: usize, most: u64) -> Option<u6
 fn digest(id: NodeId, view: &View) -> u64 {
     // Another beginning than a view's, lest the two cancel out where it tells of its owner alone.
     mix(view.digest ^ mix(id.get() ^ 0x9e37_79b9_7f4a_7c15))
+}
+
+/// Of an entry with this digest.
+fn stamp(digest: u64, view: &View) -> u64 {
+    mix(digest ^ mix(view.clock))
 }
 
 const NOWHERE: u32 = u32::MAX;

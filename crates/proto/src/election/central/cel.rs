@@ -15,7 +15,7 @@
 use super::{Context, Message};
 use crate::{
     id::NodeId,
-    topology::map::{Entry, Map, View},
+    topology::map::{Entries, Entry, Map, View},
 };
 
 /// One node.
@@ -57,9 +57,12 @@ impl Cel {
     }
 
     /// C4.
-    pub(super) fn learn(&mut self, entries: &[Entry], context: &mut Context<'_>) {
+    pub(super) fn learn(&mut self, entries: &Entries, context: &mut Context<'_>) {
+        if self.map.is(entries) {
+            return;
+        }
         let (mut changed, mut at) = (false, 0);
-        for Entry { id, view } in entries {
+        for Entry { id, view } in entries.iter() {
             // Both lists ascend.
             while self.map.entries().get(at).is_some_and(|mine| mine.id < *id) {
                 at += 1;

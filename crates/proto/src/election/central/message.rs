@@ -4,7 +4,7 @@ use alloc::{sync::Arc, vec::Vec};
 
 use crate::{
     id::NodeId,
-    topology::map::{Entry, View},
+    topology::map::{Entries, Entry, View},
     wire::{DecodeError, Reader, Sink, Wire},
 };
 
@@ -15,7 +15,7 @@ pub enum Message {
     /// I am here (N1): no message of the protocol proper, and not counted as one.
     Beacon,
     /// All I know: KNOWN and KNOWLEDGE of the thesis.
-    Known(Arc<[Entry]>),
+    Known(Entries),
     /// What has changed (Topology Aware).
     Updates(Arc<[Update]>),
     /// Some of what I know, whole (LS).
@@ -96,11 +96,11 @@ impl Message {
     /// the baselines, but 3 for an identity behind a type.
     pub fn model_len(&self) -> usize {
         let list = |ids: usize| 1 + 3 * ids;
+        let entry = |entry: &Entry| 7 + list(entry.view.neighbours().len() - 1);
         match self {
             Self::Beacon => 4,
-            Self::Known(entries) | Self::Entries(entries) => {
-                entries.iter().map(|entry| 7 + list(entry.view.neighbours().len() - 1)).sum()
-            }
+            Self::Known(entries) => entries.iter().map(entry).sum(),
+            Self::Entries(entries) => entries.iter().map(entry).sum(),
             Self::Updates(updates) => {
                 updates.iter().map(|it| 11 + list(it.add.len()) + list(it.remove.len())).sum()
             }

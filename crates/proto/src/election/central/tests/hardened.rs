@@ -308,7 +308,7 @@ fn clocks_at_their_end_are_survived() {
         let entries = [Entry { id: id(1), view }];
         let message = match config.profile() {
             Profile::LinkState(_) => Message::Entries(entries.into()),
-            _ => Message::Known(entries.into()),
+            _ => Message::Known(entries.to_vec().into()),
         };
         node.hear(2, &message);
         node.down(2);

@@ -28,8 +28,8 @@ fn examples() -> Vec<Message> {
     let marks = [Mark { id: id(1), clock: 2, hash: 3 }, Mark { id: id(9), clock: 0, hash: !0 }];
     vec![
         Message::Beacon,
-        Message::Known([].into()),
-        Message::Known(entries.clone().into()),
+        Message::Known(Vec::new().into()),
+        Message::Known(entries.to_vec().into()),
         Message::Updates([update(&[7, 8], &[]), update(&[], &[1, 2, u64::MAX])].into()),
         Message::Entries([].into()),
         Message::Entries(entries.into()),
