@@ -37,6 +37,8 @@ pub struct LinkChanges {
     linked: Vec<Vec<u32>>,
     /// The leg that each node is on at that instant.
     legs: Vec<Leg>,
+    /// Where each is then, before it jumps away at that very instant: whoever it was linked to is there.
+    ends: Vec<(f64, f64)>,
     boxes: Vec<Area>,
     cells: Vec<((i64, i64), u32)>,
     found: Vec<(f64, u32, u32, bool)>,
@@ -74,7 +76,9 @@ impl LinkChanges {
         for (node, near) in (0..).zip(&mut linked) {
             near.retain(|&other| other > node);
         }
-        let legs = (0..nodes).map(|node| Leg::first(movement.waypoints(node))).collect();
+        let leg = |node: u32| Leg::first(movement.waypoints(node));
+        let legs: Vec<Leg> = (0..nodes).map(leg).collect();
+        let ends = legs.iter().map(|leg| leg.place(0.0)).collect();
         // Half a range: cells and pairs stay few, and so do windows.
         let window = (range / (2.0 * movement.fastest())).clamp(SHORTEST, LONGEST);
         Self {
@@ -85,6 +89,7 @@ impl LinkChanges {
             window,
             linked,
             legs,
+            ends,
             boxes: Vec::new(),
             cells: Vec::new(),
             found: Vec::new(),
@@ -149,19 +154,21 @@ impl LinkChanges {
     fn cover(&mut self, to: f64) {
         self.boxes.clear();
         self.cells.clear();
-        for (node, first) in (0..).zip(&self.legs) {
-            let (mut low, mut high) = (first.place(self.from), first.place(self.from));
+        for ((node, first), end) in (0..).zip(&self.legs).zip(&mut self.ends) {
+            let (mut low, mut high) = (*end, *end);
             let mut take = |(x, y): (f64, f64)| {
                 low = (low.0.min(x), low.1.min(y));
                 high = (high.0.max(x), high.1.max(y));
             };
+            take(first.place(self.from));
             let mut leg = *first;
             while leg.until < to {
                 take(leg.place(leg.until));
                 leg = leg.after(self.movement.waypoints(node));
                 take((leg.x, leg.y));
             }
-            take(leg.place(to));
+            *end = leg.place(to);
+            take(*end);
             let cell = |at: f64| libm::floor(at / self.range) as i64;
             let half = self.range / 2.0;
             let (left, right) = (cell(low.0 - half), cell(high.0 + half));

@@ -127,12 +127,15 @@ fn only_the_published_levy_walk_changes_links_more_often_than_the_random_walk() 
 #[test]
 fn link_changes_are_what_looking_at_every_step_sees() {
     let jumps = "0 0 0 10 400 400 10 20 20 30 21 20\n5 30 0 12 30 400\n0 30 30\n";
+    // At the end of a window, away from one and to another.
+    let apart = "0 0 0 10 0 0 10 90 90 20 90 90 20 0 0\n0 5 0\n0 90 95\n";
     let cases = [
         (moved(&random_waypoint(), 300.0, 40, 1), 40.0, 200.0),
         (moved(&random_walk(), 100.0, 30, 2), 15.0, 600.0),
         (moved(&Mobility::LevyWalk(LevyProfile::Published), 500.0, 40, 3), 80.0, 400.0),
         (moved(&point_of_interest(), 900.0, 60, 4), 10.0, 300.0),
         (Arc::new(parse("jumps", jumps).unwrap()), 20.0, 40.0),
+        (Arc::new(parse("apart", apart).unwrap()), 20.0, 40.0),
     ];
     for (case, (movement, range, end)) in cases.into_iter().enumerate() {
         let mut near = movement.neighbours(range, 0.0);
