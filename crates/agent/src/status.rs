@@ -257,13 +257,14 @@ impl ElectionStatus {
 /// What the answer of a central election follows from.
 #[derive(Clone, Debug, Eq, PartialEq, Serialize)]
 pub struct CentralStatus {
-    /// By what the leader is the best: `closeness` or `degree`.
+    /// By what the leader is the best: `closeness`, `degree`, `betweenness`, `tree` or `eigenvector`.
     pub criterion: &'static str,
     /// Nodes in our part of the mesh, this one included.
     pub members: u32,
     /// How many of them have told nothing yet.
     pub unknown: u32,
-    /// The best node's score: the sum of its distances to all, or its neighbours.
+    /// The best node's score: the sum of its distances to all (`closeness`; in a spanning tree: `tree`), its neighbours
+    /// (`degree`), or thousandths: of pairs of others that it is between, or of the largest part (`eigenvector`).
     pub score: u64,
     /// A hash of the map, in sixteen hexadecimal digits: who names another leader under the same one is wrong. No order:
     /// it tells maps apart, not which is newer.
@@ -302,7 +303,7 @@ pub struct MapNode {
     pub name: String,
     /// From 1; nodes of equal score are ranked by identity, the higher first.
     pub rank: u32,
-    /// The sum of its distances to all others, or its neighbours, by the criterion.
+    /// By the criterion, as in [`CentralStatus`]. Thousandths are rounded, ranks are not.
     pub score: u64,
     /// How many hear it and are heard by it.
     pub degree: u32,

@@ -12,7 +12,7 @@ use bellwether_agent::{
     },
     neighbours::Format,
 };
-use bellwether_proto::Duration;
+use bellwether_proto::{Duration, election::central::Criterion};
 use proptest::prelude::*;
 
 const FLAGS: [&str; 14] = [
@@ -132,6 +132,14 @@ fn a_mesh_takes_its_defaults_from_the_profile_and_its_neighbours_from_a_daemon()
         "spread = \"tick\"\ntick = \"50ms\"\ncriterion = \"degree\"\nhysteresis = 10\nhorizon = 4\nsilence = \"5s\"",
     );
     assert_eq!((tuned.spread, tuned.horizon), (Spread::Tick(ms(50)), Some(4)));
+    for (name, criterion) in Criterion::NAMED {
+        let (config, by) = central(&format!("criterion = {name:?}"));
+        assert_eq!(by.criterion, criterion);
+        let mut settings = config.settings().into_iter();
+        let shown =
+            settings.find(|one| one.field == "election.mesh.criterion").expect("it is shown");
+        assert_eq!(shown.value, format!("{name:?}"));
+    }
     let hysteresis = tuned.hysteresis.expect("it is set");
     assert_eq!((hysteresis.percent, hysteresis.dwell), (10, seconds(30)));
     assert_eq!(tuned.beacons(Profile::Mesh), Some((ms(1_000), seconds(5))));

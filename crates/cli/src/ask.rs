@@ -327,15 +327,28 @@ fn explain_map(args: &About, election: &Value, out: &mut impl Write) -> Result<(
     let component = format!("{} nodes, {} links", map["members"], items(&map["links"]).len());
     writeln!(out, "{:<11} {component}", "component")?;
     writeln!(out, "{:<11} {}", "map", text(&map["map"]))?;
+    writeln!(out, "{:<11} {}", "criterion", text(&map["criterion"]))?;
     if !map["problem"].is_null() {
         writeln!(out, "{:<11} {}", "problem", text(&map["problem"]))?;
     }
-    let score = if map["criterion"] == "degree" { "score" } else { "distances" };
-    let mut table = plain_table(["rank", "name", score, "degree", "hops", ""]);
+    // What is counted in thousandths is shown in whole ones.
+    let (heading, part) = match map["criterion"].as_str() {
+        Some("degree") => ("score", 1),
+        Some("betweenness") => ("betweenness", 1_000),
+        Some("tree") => ("in the tree", 1),
+        Some("eigenvector") => ("eigenvector", 1_000),
+        _ => ("distances", 1),
+    };
+    let mut table = plain_table(["rank", "name", heading, "degree", "hops", ""]);
     for node in items(&map["nodes"]) {
         let leads = if node["id"] == map["leader"] { "leads" } else { "" };
-        let row = [&node["rank"], &node["name"], &node["score"], &node["degree"], &node["hops"]];
-        table.add_row(row.map(text).into_iter().chain([leads.to_owned()]));
+        let [rank, name, degree, hops] =
+            ["rank", "name", "degree", "hops"].map(|it| text(&node[it]));
+        let score = match (part, node["score"].as_u64()) {
+            (1_000, Some(score)) => format!("{}.{:03}", score / 1_000, score % 1_000),
+            _ => text(&node["score"]),
+        };
+        table.add_row([rank, name, score, degree, hops, leads.to_owned()]);
     }
     writeln!(out, "\n{table}")?;
     Ok(())

@@ -2,7 +2,9 @@
 
 use core::fmt;
 
-use crate::{epoch::Epoch, id::NodeId, machine::Machine, time::Time};
+use crate::{
+    epoch::Epoch, id::NodeId, machine::Machine, time::Time, topology::criterion::Criterion,
+};
 
 /// Which promise an answer carries. The names are the ones users configure.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
@@ -108,7 +110,9 @@ pub enum Why {
     Central {
         /// How many they are, this node included.
         members: u32,
-        /// The leader's score: the sum of its distances to all, or its neighbours.
+        /// By what it is the best.
+        criterion: Criterion,
+        /// The leader's score, see [`Merit`](crate::topology::criterion::Merit).
         score: u64,
     },
 }
@@ -127,8 +131,12 @@ impl fmt::Display for Why {
             Self::Unanswered { leader } => {
                 write!(f, "following {leader}, which has not answered yet")
             }
-            Self::Central { members, score } => {
-                write!(f, "most central of {members} with a score of {score}")
+            Self::Central { members, criterion, score } => {
+                write!(f, "most central of {members} by {}, with a score of ", criterion.name())?;
+                match criterion.in_thousandths() {
+                    true => write!(f, "{}.{:03}", score / 1_000, score % 1_000),
+                    false => write!(f, "{score}"),
+                }
             }
         }
     }

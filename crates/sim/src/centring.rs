@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 use bellwether_proto::{
     Duration, Effect, EffectOf, Election, NodeId, Time,
     election::central::{Central, Config, Criterion, Memo, Message, Profile},
-    topology::{Closeness, Graph, graph::Search},
+    topology::{Closeness, Graph, criterion::leaders, graph::Search},
     wire,
 };
 
@@ -32,6 +32,8 @@ pub enum Oracle {
     Closeness,
     /// The one with the most neighbours.
     Degree,
+    /// The best by a criterion that has to look at all of its component each time.
+    Other(Criterion),
     /// The one that has been up for longest.
     Oldest,
 }
@@ -43,6 +45,7 @@ impl Oracle {
             (Profile::Gomez { .. }, _) => Self::Oldest,
             (_, Criterion::Degree) => Self::Degree,
             (_, Criterion::Closeness) => Self::Closeness,
+            (_, criterion) => Self::Other(criterion),
         }
     }
 }
@@ -309,12 +312,18 @@ impl Centring {
 
     fn find_centres(&mut self) {
         let (graph, sums) = (self.truth.graph(), self.truth.sums());
+        if let Oracle::Other(criterion) = self.oracle {
+            self.right = leaders(graph, criterion);
+            return;
+        }
         // The larger the better.
         let rank = |node: u32| {
             let merit = match self.oracle {
                 Oracle::Closeness => u64::MAX - sums[node as usize],
                 Oracle::Degree => graph.neighbours(node).len() as u64,
-                Oracle::Oldest => u64::MAX - self.born[node as usize].as_micros(),
+                Oracle::Oldest | Oracle::Other(_) => {
+                    u64::MAX - self.born[node as usize].as_micros()
+                }
             };
             (merit, node)
         };

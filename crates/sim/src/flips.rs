@@ -13,8 +13,8 @@ use std::{
 use bellwether_proto::{
     Boot, Duration, Effect, Election, Input, Machine, NodeId, Outbox, OutboxOf, Peer, Rng, Seed,
     Time,
-    election::central::{Central, Config, Criterion, Feed, Message},
-    topology::{Graph, closeness},
+    election::central::{Central, Config, Feed, Message},
+    topology::{Graph, criterion},
 };
 
 /// What happens.
@@ -368,24 +368,19 @@ impl World {
 
     fn ending(&self) -> Ending {
         let graph = Graph::with_links(self.flips.nodes as usize, self.links.iter().copied());
-        let (components, sums) = (graph.components(), closeness::sums(&graph));
+        let (components, right) =
+            (graph.components(), criterion::leaders(&graph, self.config.criterion()));
         let mut ending = Ending {
             messages: self.sent,
             took: self.now.since(self.disturbed),
             ..Ending::default()
         };
-        let criterion = self.config.criterion();
-        let score = |node: u32| match criterion {
-            Criterion::Closeness => Reverse(sums[node as usize]),
-            Criterion::Degree => Reverse(u64::MAX - graph.neighbours(node).len() as u64),
-        };
         for (node, machine) in self.machines() {
             let mine = components[node as usize];
             let members =
                 || (0..self.flips.nodes).filter(|&other| components[other as usize] == mine);
-            let oracle = members().max_by_key(|&other| (score(other), other));
             let leader = machine.leadership().leader;
-            ending.wrong_leader |= leader != oracle.map(id);
+            ending.wrong_leader |= leader != Some(id(right[node as usize]));
             if let Some(map) = machine.map() {
                 let told =
                     map.own().neighbours().iter().copied().filter(|&other| other != id(node));
@@ -459,6 +454,20 @@ mod tests {
                         let ending = run(&flips, config, seed);
                         assert!(ending.is_right(), "{name}, {flips:?}, seed {seed}: {ending:?}");
                     }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn they_do_so_by_every_criterion() {
+        for (_, criterion) in criterion::Criterion::NAMED {
+            for (name, config) in hardened() {
+                let config = config.with_criterion(criterion).unwrap();
+                let flips = Flips { loss: 0.1, crashes: 3, ..Flips::default() };
+                for seed in 0..25 {
+                    let ending = run(&flips, config, seed);
+                    assert!(ending.is_right(), "{criterion:?}, {name}, seed {seed}: {ending:?}");
                 }
             }
         }

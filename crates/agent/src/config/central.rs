@@ -96,9 +96,8 @@ impl Central {
 
     pub(super) fn read(section: &mut Section<'_>, profile: Profile) -> Result<Self> {
         refuse_others(section)?;
-        let criterion = section.or("criterion", Criterion::Closeness, |field| {
-            field.choice(&[("closeness", Criterion::Closeness), ("degree", Criterion::Degree)])
-        })?;
+        let criterion = section
+            .or("criterion", Criterion::Closeness, |field| field.choice(&Criterion::NAMED))?;
         let horizon = section.take("horizon");
         let horizon = horizon.map(|field| field.integer(2..=FARTHEST)).transpose()?;
         let (spread, hysteresis) = (spread(section)?, hysteresis(section)?);
@@ -110,11 +109,7 @@ impl Central {
     pub(super) fn shown(&self, profile: Profile) -> Vec<(&'static str, String)> {
         let quoted = |value: &dyn ToString| format!("{:?}", value.to_string());
         let none = || "(none)".to_owned();
-        let criterion = match self.criterion {
-            Criterion::Closeness => "closeness",
-            Criterion::Degree => "degree",
-        };
-        let mut all = vec![("criterion", quoted(&criterion))];
+        let mut all = vec![("criterion", quoted(&self.criterion.name()))];
         match self.spread {
             Spread::AtOnce(rho) => {
                 all.push(("spread", quoted(&"at-once")));

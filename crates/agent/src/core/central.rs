@@ -12,7 +12,7 @@
 
 use bellwether_proto::{
     Input, Machine as _, Seed,
-    election::central::{self as machine, Criterion, Feed, Message, Rank},
+    election::central::{self as machine, Feed, Message, Rank},
     machine::{Effect, InputOf, Outbox, OutboxOf},
     wire::{DecodeError, Reader, Sink, Wire},
 };
@@ -194,10 +194,7 @@ impl Central {
     fn status(&self, named: impl Fn(NodeId) -> String) -> Option<CentralStatus> {
         let answer = self.machine.answer()?;
         Some(CentralStatus {
-            criterion: match self.machine.config().criterion() {
-                Criterion::Closeness => "closeness",
-                Criterion::Degree => "degree",
-            },
+            criterion: self.machine.config().criterion().name(),
             members: answer.members,
             unknown: answer.unknown,
             score: answer.score,

@@ -13,6 +13,14 @@ const NAMED = 40;
 const NAME = 25;
 /** Up to so many rows; whoever wants all asks /v1/elections/NAME/map. */
 const ROWS = 100;
+/** What scores are, by the criterion. */
+const SCORES = {
+  closeness: { called: 'sum of distances' },
+  degree: { called: 'neighbours' },
+  betweenness: { called: 'betweenness', thousandths: true },
+  tree: { called: 'sum of distances in the tree' },
+  eigenvector: { called: 'eigenvector', thousandths: true },
+};
 
 /** Places, in rings around the first of `order`; those that it does not reach are left out. */
 export function rings(count, links, middle) {
@@ -97,15 +105,15 @@ export class MeshMap {
 
   show() {
     const { nodes, links, criterion, map, problem } = this.map;
-    const words = [plural(nodes.length, 'node', 'nodes'), plural(links.length, 'link', 'links'), `map ${map.slice(0, 8)}`];
+    const words = [plural(nodes.length, 'node', 'nodes'), plural(links.length, 'link', 'links'), `by ${criterion}`, `map ${map.slice(0, 8)}`];
     say(this.note, problem ? `${words.join(' · ')} · ${problem}` : words.join(' · '));
-    const sum = criterion === 'degree' ? 'neighbours' : 'sum of distances';
+    const { called, thousandths } = SCORES[criterion];
     const rows = nodes.slice(0, ROWS).map((node) => {
       const leads = node.id === this.map.leader;
       const row = el('li', { 'data-id': node.id },
         el('span.rank', {}, String(node.rank)),
         el('strong', {}, node.name),
-        el('span.times', {}, `${sum} ${node.score} · degree ${node.degree} · ${node.hops === 0 ? 'this node' : plural(node.hops, 'hop', 'hops')}`));
+        el('span.times', {}, `${called} ${thousandths ? (node.score / 1000).toFixed(3) : node.score} · degree ${node.degree} · ${node.hops === 0 ? 'this node' : plural(node.hops, 'hop', 'hops')}`));
       row.classList.toggle('leading', leads);
       if (leads) row.append(el('span.leads', {}, 'leads'));
       return row;

@@ -135,7 +135,10 @@ fn central(map: &MapStatus, election: ElectionStatus) -> ElectionStatus {
         mode: "central".to_owned(),
         leader: Some(LeaderStatus { id: best.id.clone(), name: best.name.clone() }),
         epoch: None,
-        why: format!("most central of {} with a score of {}", map.central.members, best.score),
+        why: format!(
+            "most central of {} by closeness, with a score of {}",
+            map.central.members, best.score
+        ),
         central: Some(map.central.clone()),
         ..election
     }

@@ -91,7 +91,7 @@ fn the_map_of_a_mesh_shows_its_middle_and_stays_light_with_five_hundred_nodes() 
         browser.wait_for("!document.getElementById('map').hidden && document.querySelectorAll('#ranks li').length > 0");
         browser.settle();
         let note = browser.text("document.getElementById('map-note').textContent");
-        assert_eq!(note, format!("{count} nodes · {links} links · map 5eed5eed"));
+        assert_eq!(note, format!("{count} nodes · {links} links · by closeness · map 5eed5eed"));
         let first = browser.text("document.querySelector('#ranks li.leading strong').textContent");
         assert_eq!(first, leader);
         let rows = browser.value("document.querySelectorAll('#ranks li').length");

@@ -15,6 +15,8 @@ pub struct Shares {
     whole: u64,
     /// By denominator, each less than one.
     parts: BTreeMap<u128, u128>,
+    /// All of it, see [`settled`](Self::settled).
+    rounded: u128,
 }
 
 /// The betweenness of all nodes; `None` if there are more shortest paths between two nodes than 128 bits can count.
@@ -39,15 +41,13 @@ pub fn shares(graph: &Graph) -> Option<Vec<Shares>> {
             }
         }
     }
-    Some(shares)
+    Some(shares.into_iter().map(Shares::settled).collect())
 }
 
 impl Shares {
     fn add(&mut self, numerator: u128, denominator: u128) {
-        let divisor = common_divisor(numerator, denominator);
-        let (numerator, denominator) = (numerator / divisor, denominator / divisor);
-        if denominator == 1 {
-            self.whole += numerator as u64;
+        if numerator == denominator {
+            self.whole += 1;
             return;
         }
         let part = self.parts.entry(denominator).or_default();
@@ -64,15 +64,14 @@ impl Shares {
         }
     }
 
-    /// Nearest number, for people to read.
-    pub fn to_f64(&self) -> f64 {
-        let part =
-            |(&denominator, &numerator): (&u128, &u128)| numerator as f64 / denominator as f64;
-        self.whole as f64 + self.parts.iter().map(part).sum::<f64>()
-    }
-
-    /// Rounded down at every addition to 64 bits behind the point: at most [`parts`](Self::parts) too little there.
-    fn rounded(&self) -> u128 {
+    /// In lowest terms, once for each denominator that occurred and not with every addition; and rounded down, with every
+    /// addition, to 64 bits behind the point: at most a few units for each of the parts too little there.
+    fn settled(self) -> Self {
+        let mut settled = Self { whole: self.whole, ..Self::default() };
+        for (denominator, numerator) in self.parts {
+            let divisor = common_divisor(numerator, denominator);
+            settled.add(numerator / divisor, denominator / divisor);
+        }
         let part = |(&denominator, &numerator): (&u128, &u128)| {
             // Without the low bits that would not fit, of both.
             let excess = 64_u32.saturating_sub(numerator.leading_zeros());
@@ -81,13 +80,30 @@ impl Shares {
                 denominator => ((numerator >> excess) << 64) / denominator,
             }
         };
-        (u128::from(self.whole) << 64) + self.parts.iter().map(part).sum::<u128>()
+        settled.rounded =
+            (u128::from(settled.whole) << 64) + settled.parts.iter().map(part).sum::<u128>();
+        settled
+    }
+
+    /// Nearest number, for people to read.
+    pub fn to_f64(&self) -> f64 {
+        let part =
+            |(&denominator, &numerator): (&u128, &u128)| numerator as f64 / denominator as f64;
+        self.whole as f64 + self.parts.iter().map(part).sum::<f64>()
+    }
+
+    /// To the nearest thousandth, or the one beside it where two are as near; the same wherever it is reckoned.
+    pub fn thousandths(&self) -> u64 {
+        ((self.rounded * 1_000 + (1 << 63)) >> 64) as u64
     }
 }
 
 impl Ord for Shares {
     fn cmp(&self, other: &Self) -> Ordering {
-        let (ours, theirs) = (self.rounded(), other.rounded());
+        if self.whole == other.whole && self.parts == other.parts {
+            return Ordering::Equal;
+        }
+        let (ours, theirs) = (self.rounded, other.rounded);
         // A fraction whose low bits were dropped is off by less than 2^-60.
         let doubt = (self.parts.len() + other.parts.len()) as u128 * 32;
         if ours.abs_diff(theirs) > doubt {
@@ -276,7 +292,7 @@ mod tests {
     fn of(parts: &[(u128, u128)]) -> Shares {
         let mut shares = Shares::default();
         parts.iter().for_each(|&(numerator, denominator)| shares.add(numerator, denominator));
-        shares
+        shares.settled()
     }
 
     #[test]

@@ -96,6 +96,18 @@ impl Graph {
         }
         component
     }
+
+    /// One component by its number in [`components`](Self::components): its nodes, ascending, and a graph of these alone.
+    pub fn part(&self, components: &[u32], component: u32) -> (Vec<u32>, Self) {
+        let members =
+            (0..self.nodes() as u32).filter(|&node| components[node as usize] == component);
+        let members: Vec<u32> = members.collect();
+        let number = |node: &u32| members.binary_search(node).ok().map(|at| at as u32);
+        let near = |&node: &u32| self.neighbours(node).iter().filter_map(number).collect();
+        let neighbours: Vec<Vec<u32>> = members.iter().map(near).collect();
+        let links = neighbours.iter().map(Vec::len).sum::<usize>() / 2;
+        (members, Self { neighbours, links })
+    }
 }
 
 /// A breadth-first search whose buffers serve again.

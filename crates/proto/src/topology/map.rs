@@ -17,6 +17,7 @@ use core::{
     ops::Deref,
 };
 
+pub use super::criterion::Criterion;
 use super::memo::Memo;
 use crate::{id::NodeId, rng::mix};
 
@@ -180,15 +181,6 @@ pub enum Edges {
     AsStored,
     /// Those told by both ends, or by one about another that nothing is known of yet (H8).
     Mutual,
-}
-
-/// By what the leader is the best of its component.
-#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
-pub enum Criterion {
-    /// The smallest sum of distances.
-    Closeness,
-    /// The most neighbours.
-    Degree,
 }
 
 /// One node's map. Always has an entry of its own.
@@ -386,7 +378,7 @@ impl Map {
 pub struct Answer {
     /// The best member of our component.
     pub leader: NodeId,
-    /// Its score: a sum of distances, or a number of neighbours.
+    /// Its score by the criterion, see [`Merit`](super::criterion::Merit).
     pub score: u64,
     /// How many are in the component.
     pub members: u32,
@@ -426,6 +418,8 @@ pub struct Survey {
     starts: Vec<u32>,
     targets: Vec<u32>,
     scores: Vec<Option<u64>>,
+    /// How many are better, where the criterion takes more than scores to tell.
+    ranks: Vec<u32>,
     reach: Vec<u64>,
     next: Vec<u64>,
     answers: [Option<(u64, Answer)>; REMEMBERED],
@@ -448,6 +442,7 @@ impl Survey {
             starts: Vec::new(),
             targets: Vec::new(),
             scores: Vec::new(),
+            ranks: Vec::new(),
             reach: Vec::new(),
             next: Vec::new(),
             answers: [None; REMEMBERED],
@@ -470,7 +465,9 @@ impl Survey {
         {
             return answer;
         }
-        if let Some(rows) = map.rows() {
+        if !self.criterion.needs_mutual_links()
+            && let Some(rows) = map.rows()
+        {
             let answer = self.answer_by_rows(map, rows);
             self.answers[slot] = Some((key, answer));
             return answer;
@@ -500,12 +497,13 @@ impl Survey {
 
     /// The best of the members and its score.
     fn best(&mut self, map: &Map) -> (NodeId, u64) {
-        self.score();
+        self.score(map);
         let scored = (0..self.members.len()).filter_map(|at| Some((at, self.scores[at]?)));
         let id = |at: usize| self.id(map, self.members[at]);
         let (at, score) = match self.criterion {
             Criterion::Closeness => scored.min_by_key(|&(at, score)| (score, Reverse(id(at)))),
             Criterion::Degree => scored.max_by_key(|&(at, score)| (score, id(at))),
+            _ => scored.min_by_key(|&(at, _)| (self.ranks[at], Reverse(id(at)))),
         }
         .expect("we are a candidate ourselves: we reach all that we reach");
         (id(at), score)
@@ -591,6 +589,7 @@ impl Survey {
                     }
                 }
             }
+            _ => unreachable!("by these, answers are not found by rows"),
         }
         let (at, score) = best.expect("we are a candidate ourselves: we reach all that we reach");
         let leader = map.entries[at].id;
@@ -602,7 +601,7 @@ impl Survey {
     /// The score of a member by the last answer; `None` if it is no candidate.
     pub fn score_of(&mut self, map: &Map, id: NodeId) -> Option<u64> {
         self.look(map);
-        self.score();
+        self.score(map);
         let at = self.place(map, id)?;
         self.scores[at as usize]
     }
@@ -610,21 +609,22 @@ impl Survey {
     /// All members, best first.
     pub fn table(&mut self, map: &Map) -> Vec<Rank> {
         self.look(map);
-        self.score();
+        self.score(map);
         let rank = |at: usize| Rank {
             id: self.id(map, self.members[at]),
             score: self.scores[at],
             hops: self.hops[at],
         };
-        let mut table: Vec<Rank> = (0..self.members.len()).map(rank).collect();
-        table.sort_by_key(|rank| {
-            let score = rank.score.map(|score| match self.criterion {
+        let mut order: Vec<usize> = (0..self.members.len()).collect();
+        order.sort_by_key(|&at| {
+            let score = self.scores[at].map(|score| match self.criterion {
                 Criterion::Closeness => score,
                 Criterion::Degree => u64::MAX - score,
+                _ => u64::from(self.ranks[at]),
             });
-            (score.is_none(), score, Reverse(rank.id))
+            (score.is_none(), score, Reverse(self.id(map, self.members[at])))
         });
-        table
+        order.into_iter().map(rank).collect()
     }
 
     /// Hops from ourselves to `id`; `None` if it is in no component of ours.
@@ -664,6 +664,7 @@ impl Survey {
             return;
         }
         self.seen = Some(map.topology());
+        self.scores.clear();
         self.strangers.clear();
         self.places.clear();
         self.places.resize(map.entries.len(), NOWHERE);
@@ -730,9 +731,11 @@ impl Survey {
         self.hops.push(hops);
     }
 
-    /// L2, for all members.
-    fn score(&mut self) {
-        self.scores.clear();
+    /// L2, for all members, unless they have scores already.
+    fn score(&mut self, map: &Map) {
+        if self.scores.len() == self.members.len() {
+            return;
+        }
         self.scores.resize(self.members.len(), None);
         match self.criterion {
             Criterion::Closeness => self.score_by_distance(),
@@ -742,6 +745,7 @@ impl Survey {
                     *score = score.map(|_| u64::from(self.starts[at + 1] - self.starts[at]));
                 }
             }
+            _ => self.score_by_merit(map),
         }
     }
 
@@ -855,3 +859,4 @@ const REMEMBERED: usize = 16;
 
 #[cfg(test)]
 mod tests;
+mod whole;

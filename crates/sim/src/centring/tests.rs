@@ -1,7 +1,12 @@
 //! Test vector V15, and runs of whole scenarios.
 
+use std::rc::Rc;
+
 use super::*;
-use crate::run::run;
+use crate::{
+    log::Namings,
+    run::{run, run_logged},
+};
 
 /// Nodes in a row, all up, each naming one.
 fn row(named: &[u32], oracle: Oracle) -> Centring {
@@ -135,5 +140,68 @@ fn after_a_crash_of_the_leader_the_election_is_timed() {
         let outcome = run(&scenario(&text, ""), 5).unwrap();
         let took = outcome.value(Metric::CrashElectionTime).unwrap();
         assert!((0.05..2.0).contains(&took), "{profile}: {took}");
+    }
+}
+
+/// Who should lead by each criterion where no two agree; see the tests of `bellwether_proto::topology::criterion`.
+const DISPUTED: &str = "[[0, 1], [1, 2], [1, 6], [2, 3], [2, 4], [3, 4], [3, 5], [4, 5], [5, 6]]";
+const LEADERS: [(&str, u64); 5] =
+    [("closeness", 2), ("degree", 5), ("betweenness", 1), ("tree", 6), ("eigenvector", 4)];
+
+#[test]
+fn every_criterion_elects_a_leader_of_its_own() {
+    for (criterion, leader) in LEADERS {
+        for profile in ["topology-aware", "cel"] {
+            let text = format!(
+                r#"
+                name = "disputed"
+                duration = "10s"
+                [network]
+                nodes = 7
+                delay = {{ kind = "uniform", low = "5ms", high = "15ms" }}
+                placement = {{ kind = "edges", edges = {DISPUTED} }}
+                [election]
+                kind = "central"
+                profile = "{profile}"
+                criterion = "{criterion}"
+                "#
+            );
+            let scenario = Scenario::parse("test", &text, &[]).unwrap();
+            let namings: Namings = Rc::default();
+            let outcome = run_logged(&scenario, 3, Log::naming(&namings)).unwrap();
+            let mut named = [None; 7];
+            for naming in namings.take() {
+                named[naming.node.get() as usize] = naming.leader;
+            }
+            assert_eq!(named, [Some(NodeId::new(leader)); 7], "{criterion} {profile}");
+            let wrong = outcome.value(Metric::Instability).unwrap();
+            assert!(wrong < 0.2, "{criterion} {profile}: {wrong}, so the oracle sees another");
+            assert_eq!(outcome.violations, []);
+        }
+    }
+}
+
+#[test]
+fn by_every_criterion_moving_nodes_end_with_the_right_leaders() {
+    for (criterion, _) in LEADERS {
+        let text = format!(
+            r#"
+            name = "walkers"
+            duration = "60s"
+            [network]
+            nodes = 16
+            delay = {{ kind = "uniform", low = "1ms", high = "5ms" }}
+            placement = {{ kind = "field", side = 200.0, range = 70.0 }}
+            mobility = {{ kind = "random-waypoint", speed = [1, 3] }}
+            [election]
+            kind = "central"
+            profile = "cel"
+            criterion = "{criterion}"
+            "#
+        );
+        let outcome = run(&Scenario::parse("test", &text, &[]).unwrap(), 11).unwrap();
+        let wrong = outcome.value(Metric::Instability).unwrap();
+        assert!(wrong < 0.15, "{criterion}: {wrong} of the time");
+        assert_eq!(outcome.violations, []);
     }
 }

@@ -1,6 +1,6 @@
 use std::collections::BTreeSet;
 
-use bellwether_proto::election::central::{Config, Detection, Mark, View};
+use bellwether_proto::election::central::{Config, Criterion, Detection, Mark, View};
 use bellwether_proto::topology::map::Entry;
 
 use super::*;
@@ -20,13 +20,13 @@ fn address(node: usize) -> SocketAddr {
     SocketAddr::from(([192, 0, 2, node as u8 + 1], 7738))
 }
 
-fn settings(node: usize, detection: Detection) -> Settings {
+fn settings(node: usize, config: Config) -> Settings {
     let ms = Duration::from_millis;
     let membership = medley::Config::new(medley::Strategy::Swim, medley::Form::Hardened)
         .with_times(ms(250), ms(80), ms(250))
         .unwrap();
     let tags = [(MAC.to_owned(), format!("02:00:5e:00:53:{node:02x}, 02:00:5e:00:54:{node:02x}"))];
-    let protocol = Protocol::Central(Config::hardened(detection).unwrap());
+    let protocol = Protocol::Central(config);
     let seat = |name: &str, protocol: Protocol| Seat {
         name: name.to_owned(),
         protocol,
@@ -55,11 +55,15 @@ fn beacons() -> Detection {
 
 impl Mesh {
     fn new(nodes: usize, detection: Detection, seeds: &[SocketAddr]) -> Self {
+        Self::of(nodes, Config::hardened(detection).unwrap(), seeds)
+    }
+
+    fn of(nodes: usize, config: Config, seeds: &[SocketAddr]) -> Self {
         let now = Time::from_micros(1);
         let start = |node: usize| {
             let (handle, inbox) = Handle::connect();
             let (store, seed) = (Store::open(None).unwrap(), Seed::new(node as u64));
-            let settings = settings(node, detection);
+            let settings = settings(node, config);
             let mut core = Core::new(settings, store, seeds.to_vec(), now, seed);
             core.start(now, &inbox);
             (core, inbox, handle)
@@ -163,6 +167,25 @@ fn the_middle_of_a_line_leads_and_far_nodes_know_its_name_though_no_packet_reach
     let why = mesh.nodes[3].0.status(mesh.now, 0, Counters::default(), no_keys());
     assert_eq!(why.elections[0].why, "nobody else is in range");
     assert_eq!(why.elections[0].central.as_ref().unwrap().members, 1);
+}
+
+#[test]
+fn the_criterion_decides_and_is_named() {
+    let links = [(0, 1), (1, 2), (1, 6), (2, 3), (2, 4), (3, 4), (3, 5), (4, 5), (5, 6)];
+    let config = Config::hardened(beacons()).unwrap();
+    // By the others identities, which are drawn, would have to decide between equals.
+    let config = config.with_criterion(Criterion::Betweenness).unwrap();
+    let mut mesh = Mesh::of(7, config, &[]);
+    mesh.link(&links);
+    mesh.pass(Duration::from_secs(8));
+    assert_eq!(mesh.leaders(&[0, 1, 2, 3, 4, 5, 6]), ["node-1"; 7]);
+    let map = mesh.nodes[4].0.map_status("mesh").unwrap();
+    assert_eq!((map.central.criterion, map.central.score), ("betweenness", 6_000));
+    let scores: Vec<u64> = map.nodes.iter().map(|node| node.score).collect();
+    assert_eq!(scores, [6_000, 4_000, 2_000, 2_000, 500, 500, 0]);
+    let status = mesh.nodes[4].0.status(mesh.now, 0, Counters::default(), no_keys());
+    let why = &status.elections[0].why;
+    assert_eq!(why, "most central of 7 by betweenness, with a score of 6.000");
 }
 
 #[test]

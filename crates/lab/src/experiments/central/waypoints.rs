@@ -2,10 +2,9 @@
 
 use bellwether_proto::{
     Duration,
-    topology::{Graph, closeness},
+    topology::{Graph, criterion::leaders},
 };
 use bellwether_sim::{
-    centring::Oracle,
     run::run,
     scenario::{Fault, FaultKind, Protocol, Scenario, Who},
     world,
@@ -584,17 +583,11 @@ fn crash(scenario: &Scenario, range: &u32, seed: u64) -> Found {
     let component = graph.components();
     let members = |root: u32| component.iter().filter(|&&one| one == root).count();
     let largest = component.iter().copied().max_by_key(|&root| (members(root), root));
-    let sums = closeness::sums(&graph);
     let Protocol::Central(config) = scenario.protocol else {
         return Err("no central election".into());
     };
-    let merit = |node: u32| match Oracle::of(&config) {
-        Oracle::Degree => graph.neighbours(node).len() as u64,
-        Oracle::Closeness | Oracle::Oldest => u64::MAX - sums[node as usize],
-    };
-    let mut inside =
-        (0..near.len() as u32).filter(|&node| Some(component[node as usize]) == largest);
-    let leader = inside.by_ref().max_by_key(|&node| (merit(node), node)).ok_or("nobody")?;
+    let leaders = leaders(&graph, config.criterion());
+    let leader = largest.map(|root| leaders[root as usize]).ok_or("nobody")?;
     let fault = Fault {
         at: Duration::from_secs(6),
         spread: Duration::ZERO,

@@ -2,7 +2,7 @@
 
 use crate::{
     time::Duration,
-    topology::{detector::Detection, map::Criterion},
+    topology::{criterion::Criterion, detector::Detection},
 };
 
 /// Which protocol to speak.
@@ -160,6 +160,11 @@ pub enum ConfigError {
     /// The protocol has no map to judge by.
     #[error("{0} has no map to take a criterion or hysteresis from")]
     NoMap(&'static str),
+    /// What is published says nothing of it where links lead one way.
+    #[error(
+        "{0} is reckoned on links that both ends tell, and as published one is enough: hardened only"
+    )]
+    OneWay(&'static str),
     /// Its own messages are how it knows its neighbours.
     #[error("gomez finds its neighbours itself: detection must be given, by nobody")]
     NoBeacons,
@@ -208,9 +213,13 @@ impl Config {
     ///
     /// # Errors
     ///
-    /// [`ConfigError::NoMap`] for the baselines, whose criterion is their own.
+    /// [`ConfigError::NoMap`] for the baselines, whose criterion is their own; [`ConfigError::OneWay`] as published for
+    /// what needs links both ways.
     pub fn with_criterion(self, criterion: Criterion) -> Result<Self, ConfigError> {
         self.has_map()?;
+        if criterion.needs_mutual_links() && !matches!(self.profile, Profile::LinkState(_)) {
+            return Err(ConfigError::OneWay(criterion.name()));
+        }
         Ok(Self { criterion, ..self })
     }
 

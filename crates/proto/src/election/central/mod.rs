@@ -68,8 +68,9 @@ pub use self::{
     message::{Mark, Message, Update},
 };
 pub use crate::topology::{
+    criterion::Criterion,
     detector::{Detection, Feed},
-    map::{Answer, Criterion, Edges, Map, Rank, View},
+    map::{Answer, Edges, Map, Rank, View},
     memo::Memo,
 };
 use crate::{
@@ -393,10 +394,7 @@ impl Central {
             && let Some(score) = self.survey.score_of(map, self.leader)
         {
             let margin = score * u64::from(hysteresis.percent);
-            let enough = match self.config.criterion {
-                Criterion::Closeness => (score - answer.score) * 100 >= margin,
-                Criterion::Degree => (answer.score - score) * 100 >= margin,
-            };
+            let enough = score.abs_diff(answer.score) * 100 >= margin;
             let since = *self.doubted.get_or_insert(now);
             if !enough && now < since + hysteresis.dwell {
                 return;
@@ -496,7 +494,8 @@ impl Election for Central {
                     _ => true,
                 };
                 let settled = told && answer.unknown == 0 && answer.leader == self.leader;
-                (settled, Why::Central { members: answer.members, score: answer.score })
+                let Answer { members, score, .. } = answer;
+                (settled, Why::Central { members, criterion: self.config.criterion, score })
             }
             (_, None) => return Leadership::unknown(Mode::Central, Why::NotRunning),
         };

@@ -169,6 +169,7 @@ fn by_the_rules(map: &Map, edges: Edges, criterion: Criterion) -> (NodeId, BTree
     let best = component.iter().copied().filter(candidate).max_by_key(|&x| match criterion {
         Criterion::Closeness => (u64::MAX - component.iter().map(|y| search(x)[y]).sum::<u64>(), x),
         Criterion::Degree => (all.iter().filter(|&&y| link(x, y)).count() as u64, x),
+        _ => unreachable!("those have tests of their own, beside the criteria"),
     });
     (best.unwrap(), component)
 }

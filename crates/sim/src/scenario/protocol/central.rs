@@ -96,9 +96,8 @@ pub(super) fn central(section: &mut Section<'_>) -> Result<Protocol> {
 
 /// By what, and how firmly, where there is a map.
 fn judged(section: &mut Section<'_>, config: Config) -> Result<Config> {
-    let criterion = section.or("criterion", Criterion::Closeness, |field| {
-        field.choice(&[("closeness", Criterion::Closeness), ("degree", Criterion::Degree)])
-    })?;
+    let criterion =
+        section.or("criterion", Criterion::Closeness, |field| field.choice(&Criterion::NAMED))?;
     let config = config.with_criterion(criterion).map_err(|error| refused(section, error))?;
     let Some(field) = section.take("hysteresis") else { return Ok(config) };
     let mut table = field.section()?;

@@ -126,6 +126,7 @@ fn settings_that_cannot_work_are_refused() {
     assert_eq!(Config::new(gomez, beacons), Err(ConfigError::NoBeacons));
     let gomez = Config::new(gomez, given).unwrap();
     assert_eq!(gomez.with_criterion(Criterion::Degree), Err(ConfigError::NoMap("gomez")));
+    assert_eq!(cel(1.0).with_criterion(Criterion::Tree), Err(ConfigError::OneWay("tree")));
     let nothing = Hysteresis { percent: 0, dwell: millis(1) };
     assert_eq!(cel(1.0).with_hysteresis(nothing), Err(ConfigError::NoMargin));
 }

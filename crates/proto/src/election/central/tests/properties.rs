@@ -128,8 +128,8 @@ fn p3_p5_and_p6_hold_after_every_input() {
 #[test]
 fn p8_the_criterion_changes_no_message() {
     for seed in 0..20 {
-        let said = |criterion| {
-            let config = topology_aware().with_criterion(criterion).unwrap();
+        let said = |config: Config, criterion| {
+            let config = config.with_criterion(criterion).unwrap();
             let mut world = World::new(7, config, seed);
             for _ in 0..20 {
                 world.flip();
@@ -138,8 +138,17 @@ fn p8_the_criterion_changes_no_message() {
             while world.step(at(60_000)) {}
             (world.said, world.nodes.iter().map(Node::leader).collect::<Vec<_>>())
         };
-        let (closeness, degree) = (said(Criterion::Closeness), said(Criterion::Degree));
+        let by = |criterion| said(topology_aware(), criterion);
+        let (closeness, degree) = (by(Criterion::Closeness), by(Criterion::Degree));
         assert_eq!(closeness.0, degree.0, "seed {seed}");
+        let closeness = said(hardened(LinkState::at_once(1.0)), Criterion::Closeness);
+        for (name, criterion) in Criterion::NAMED {
+            assert_eq!(
+                said(hardened(LinkState::at_once(1.0)), criterion).0,
+                closeness.0,
+                "{name}, seed {seed}"
+            );
+        }
     }
 }
 
