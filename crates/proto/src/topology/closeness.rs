@@ -210,6 +210,11 @@ type Bits = [u64; 8];
 const NONE: Bits = [0; 8];
 const AT_ONCE: usize = 512;
 
+/// Comparing with [`NONE`] would call a function for it.
+fn is_none(bits: &Bits) -> bool {
+    bits.iter().fold(0, |any, word| any | word) == 0
+}
+
 /// Searches from many nodes at once.
 #[derive(Clone, Debug, Default)]
 struct Together {
@@ -254,7 +259,7 @@ impl Together {
                     *new &= !*seen;
                     *seen |= *new;
                 }
-                if new != NONE {
+                if !is_none(&new) {
                     count.add(new);
                     self.last[node] = new;
                     self.front.push(node as u32);
@@ -271,7 +276,7 @@ impl Together {
             let bits = core::mem::replace(&mut self.last[node as usize], NONE);
             for &other in graph.neighbours(node) {
                 let now = &mut self.now[other as usize];
-                if *now == NONE {
+                if is_none(now) {
                     self.touched.push(other);
                 }
                 now.iter_mut().zip(&bits).for_each(|(now, bits)| *now |= bits);
