@@ -393,13 +393,19 @@ fn unsteady(table: &Table, flights: bool) -> Vec<Claim> {
     let [all, some, gc] = NAMES.map(|rival| mean(table, rival, "instability"));
     let rising = along(table, "CEL-1", "instability");
     let (bound, published) = if flights { (1.3, "1.57") } else { (1.4, "1.69") };
-    let mut claims = vec![bounded(
+    let longer = bounded(
         table,
         format!("GC is wrong at least {bound} times as long as CEL-1; by"),
         published,
         ratio(gc, all),
         bound,
         f64::INFINITY,
+    );
+    let mut claims = vec![missed(
+        table,
+        longer,
+        if flights { &[Size::Full] } else { &[] },
+        "beyond 60 m CEL-1 loses to its own storms what it gains before",
     )];
     claims.push(match flights {
         true => bounded(
@@ -436,8 +442,8 @@ fn walk_course(table: &Table) -> Vec<Claim> {
                 format!("{} until 10 s, {} until 300 s", shown(start), shown(later)),
                 start.zip(later).is_some_and(|(start, later)| later.value < start.value),
             ),
-            &[Size::Quick],
-            FEW,
+            BOTH,
+            "here it is wrong more as it runs; why the published curve starts high is not told",
         ),
         bounded(
             table,
@@ -454,13 +460,18 @@ fn flight_course(table: &Table) -> Vec<Claim> {
     let last = |rival| until(table, rival, end(table));
     let [walk, flight, cel] = ["GC", "GC flights", "CEL-1 flights"].map(last);
     vec![
-        bounded(
+        missed(
             table,
-            "GC is wrong at least as long as under random walk; by",
-            "59% at 416 s, not 50% at 240 s",
-            ratio(flight, walk),
-            1.0,
-            f64::INFINITY,
+            bounded(
+                table,
+                "GC is wrong at least as long as under random walk; by",
+                "59% at 416 s, not 50% at 240 s",
+                ratio(flight, walk),
+                1.0,
+                f64::INFINITY,
+            ),
+            &[Size::Full],
+            "the two differ less than runs of either do",
         ),
         bounded(table, "CEL-1 less long than GC; times", "below", ratio(cel, flight), 0.0, 1.0),
     ]
@@ -468,7 +479,8 @@ fn flight_course(table: &Table) -> Vec<Claim> {
 
 /// Tables 5.1 and 5.2.
 fn beside(table: &Table, flights: bool, [rates, shares]: [&str; 2]) -> Vec<Claim> {
-    let quick: &[Size] = if flights { &[Size::Quick] } else { &[] };
+    let stormy = if flights { BOTH } else { &[] };
+    let full: &[Size] = if flights { &[Size::Full] } else { &[] };
     let far = |metric: &'static str| move |rival: &str| at(table, rival, 80, metric);
     let four = ["TA every probe", "TA", "CEL-1", "CEL-0.7"];
     let [every, once, all, some] = four.map(far("node_message_rate"));
@@ -498,16 +510,21 @@ fn beside(table: &Table, flights: bool, [rates, shares]: [&str; 2]) -> Vec<Claim
                 1.0,
                 f64::INFINITY,
             ),
-            quick,
+            stormy,
             STORMS,
         ),
-        bounded(
+        missed(
             table,
-            "TA that takes every probe for a new link (E5) sends more than CEL-1; times",
-            rates,
-            ratio(every, all),
-            1.0,
-            f64::INFINITY,
+            bounded(
+                table,
+                "TA that takes every probe for a new link (E5) sends more than CEL-1; times",
+                rates,
+                ratio(every, all),
+                1.0,
+                f64::INFINITY,
+            ),
+            full,
+            STORMS,
         ),
         missed(
             table,
@@ -519,7 +536,7 @@ fn beside(table: &Table, flights: bool, [rates, shares]: [&str; 2]) -> Vec<Claim
                 1.0,
                 f64::INFINITY,
             ),
-            if flights { quick } else { &[Size::Full] },
+            if flights { BOTH } else { &[Size::Full] },
             "CEL-1 loses more time to its own storms",
         ),
         Claim::judged(
