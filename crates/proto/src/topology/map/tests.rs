@@ -3,7 +3,10 @@
 use std::{collections::BTreeSet, vec, vec::Vec};
 
 use super::*;
-use crate::rng::{Rng, Seed};
+use crate::{
+    rng::{Rng, Seed},
+    topology::memo::Memo,
+};
 
 fn ids(ids: &[u64]) -> Vec<NodeId> {
     ids.iter().copied().map(NodeId::new).collect()
@@ -177,6 +180,7 @@ fn by_the_rules(map: &Map, edges: Edges, criterion: Criterion) -> (NodeId, BTree
 #[test]
 fn p3_and_p4_random_maps_answer_as_the_rules_say() {
     let mut rng = Seed::new(3).rng();
+    let memo = Memo::default();
     for run in 0..400 {
         let nodes = 1 + rng.below(12);
         let map = random(&mut rng, nodes);
@@ -189,6 +193,8 @@ fn p3_and_p4_random_maps_answer_as_the_rules_say() {
                 assert_eq!(answer.members as usize, component.len(), "run {run}");
                 assert!(component.contains(&answer.leader), "P3, run {run}");
                 assert_eq!(survey.answer(&map), answer, "remembered, run {run}");
+                let mut sharing = Survey::new(edges, criterion).sharing(memo.clone());
+                assert_eq!(sharing.answer(&map), answer, "as others have found, run {run}");
             }
         }
     }
@@ -204,6 +210,7 @@ fn p4_members_of_one_component_with_equal_maps_give_one_answer() {
             .filter(|(a, b)| a != b)
             .collect();
         let own = graph(0, &links);
+        let memo = Memo::default();
         let first = Survey::new(Edges::Mutual, Criterion::Closeness).answer(&own);
         let table = Survey::new(Edges::Mutual, Criterion::Closeness).table(&own);
         assert_eq!(table.len(), first.members as usize);
@@ -211,6 +218,9 @@ fn p4_members_of_one_component_with_equal_maps_give_one_answer() {
             let other = graph(rank.id.get(), &links);
             let answer = Survey::new(Edges::Mutual, Criterion::Closeness).answer(&other);
             assert_eq!(answer, first, "run {run}: {} differs, links {links:?}", rank.id);
+            let mut sharing =
+                Survey::new(Edges::Mutual, Criterion::Closeness).sharing(memo.clone());
+            assert_eq!(sharing.answer(&other), first, "run {run}: {} shares another", rank.id);
         }
     }
 }
@@ -233,6 +243,10 @@ fn the_topology_hash_follows_every_change_and_knows_no_order() {
         }
         assert_eq!(anew.topology(), grown.topology());
         assert_eq!(anew, grown);
+        let told = Entries::from(grown.entries().to_vec());
+        assert!(grown.is(&told) && told == grown.snapshot());
+        grown.set(id, View::new(id, 5 + rng.below(5), []));
+        assert!(!grown.is(&told), "another clock is another map");
     }
 }
 
