@@ -115,7 +115,8 @@ impl Survey {
         self.look(map);
         let hash = |&member: &u32| match map.digests.get(member as usize) {
             Some(digest) => *digest,
-            None => mix(self.id(map, member).get()),
+            // Not from the identity alone, since node 0 would be as if it were not there.
+            None => mix(self.id(map, member).get() ^ u64::MAX),
         };
         let component = self.members.iter().map(hash).fold(0, |all, one| all ^ one);
         let unknown = self.members.iter().filter(|&&at| at as usize >= map.entries.len()).count();
