@@ -4,7 +4,7 @@ use alloc::{vec, vec::Vec};
 
 use super::{
     Ring, Role,
-    config::{Phase, Upgrade},
+    config::{Config, Phase, Upgrade},
     message::{Body, Group, Life, Session, Stage},
     upgrade::{Closing, Proposal, union},
     view::{Fact, Kind},
@@ -121,6 +121,11 @@ impl Lease {
         self.acked.map_or(Time::NEVER, |acked| acked + session * 2)
     }
 
+    /// Whether it ran out so long ago that we should have asked, and stayed or left, by now.
+    pub(super) fn is_late(&self, now: Time, config: &Config) -> bool {
+        self.state != State::Dormant && now >= self.over(config.session) + config.arbitration
+    }
+
     pub(super) fn is_established(&self) -> bool {
         self.session > 0 && !self.pending
     }
@@ -187,7 +192,7 @@ impl Ring {
             let ours = self.lease_of(fact.life.id()).is_some_and(|lease| lease.peer == fact.life)
                 || self.cases.iter().any(|case| case.accused == fact.life);
             // Of whom we monitored, everybody is to hear from somebody.
-            if self.learn(fact, out) && ours && fact.kind != Kind::Member {
+            if self.learn(now, fact, out) && ours && fact.kind != Kind::Member {
                 self.tell_everybody(now, fact, out);
             }
         }
@@ -225,7 +230,7 @@ impl Ring {
                 lease.state = State::Active;
                 if first && !self.view.lists(by) {
                     let fact = Fact { witness: session.witness, ..Fact::member(by) };
-                    if self.on_newcomer(fact, session.number, out) {
+                    if self.on_newcomer(now, fact, session.number, out) {
                         // Acknowledged when those that must know of it do.
                         return Ok(());
                     }
@@ -258,7 +263,9 @@ impl Ring {
         if !self.view.lists(by) || !self.is_active() {
             return;
         }
-        if self.lease_mut(by).is_some_and(|lease| lease.group.born >= group.born) {
+        if self.lease_mut(by).is_some_and(|lease| lease.group.born >= group.born)
+            || self.is_late_with(now, by.id())
+        {
             return;
         }
         let due = now + self.offset();
@@ -271,6 +278,11 @@ impl Ring {
         self.leases.retain(|lease| lease.peer.id() != by.id());
         self.leases.push(Lease { near, ..Lease::new(by, group.clone(), due) });
         self.leases.sort_unstable_by_key(|lease| lease.peer);
+    /// Whether a lease with any life of a node ran out so long ago that we should have been out by now.
+    fn is_late_with(&self, now: Time, id: NodeId) -> bool {
+        self.lease_of(id).is_some_and(|lease| lease.is_late(now, &self.config))
+    }
+
     }
 
     /// When to open the second lease of a pair, after the first was heard of.
@@ -290,7 +302,8 @@ impl Ring {
         session: &Session,
         out: &mut OutboxOf<Self>,
     ) -> Result<(), Rejected> {
-        if self.locked_for(now) != Some(by) || !self.is_active() {
+        if self.locked_for(now) != Some(by) || !self.is_active() || self.is_late_with(now, by.id())
+        {
             return Err(Rejected::Unsolicited { from: by.peer });
         }
         if self.lease_mut(by).is_none() {

@@ -486,9 +486,11 @@ impl Ring {
             Body::Lock => self.on_lock(now, by, out),
             Body::LockAnswer { granted } => return self.on_lock_answer(now, by, *granted, out),
             Body::Unlock => self.lock = self.lock.filter(|&(holder, _)| holder != by),
-            Body::Spread { facts, emitter, end } => self.on_spread(facts, *emitter, *end, out),
+            Body::Spread { facts, emitter, end } => {
+                self.on_spread(now, facts, (*emitter, *end), out);
+            },
             Body::Tell { fact } => {
-                self.learn(*fact, out);
+                self.learn(now, *fact, out);
                 self.say(out, by.id(), Body::Told { fact: *fact });
             }
             Body::Told { fact } => self.on_told(by, *fact, out),

@@ -57,6 +57,11 @@ impl Case {
     }
 
     fn tally(&self, config: &Config, me: Life) -> Tally {
+    /// Whether it should have been decided by now.
+    pub(super) fn is_late(&self, now: Time, config: &Config) -> bool {
+        !self.won && now >= self.since + config.arbitration
+    }
+
         let (mut won, mut winnable, mut closable) = (true, true, true);
         for (at, group) in self.groups.iter().enumerate() {
             let seats = seats(config, group, (me, self.accused));
@@ -288,7 +293,7 @@ impl Ring {
         let fact = Fact { life, kind: Kind::Buried, witness };
         // Not by way of learning: it is we who know.
         if self.view.learn(fact) {
-            self.forget(life);
+            self.forget(now, life);
             out.emit(RingEvent::Buried { life, own: true });
             self.tell_everybody(now, fact, out);
         }
@@ -375,10 +380,11 @@ impl Ring {
     pub(super) fn on_leave(&mut self, now: Time, by: Life, forced: bool, out: &mut OutboxOf<Self>) {
         self.say(out, by.id(), Body::LeaveAck);
         // A joiner that withdraws was never listed; its lease goes all the same (E15).
-        self.leases.retain(|lease| lease.peer != by);
+        let config = self.config;
+        self.leases.retain(|lease| lease.peer != by || lease.is_late(now, &config));
         let fact = Fact { life: by, kind: Kind::Left, witness: false };
         if self.view.learn(fact) {
-            self.forget(by);
+            self.forget(now, by);
             out.emit(RingEvent::Left { life: by, forced });
             self.tell_everybody(now, fact, out);
         }
