@@ -210,6 +210,8 @@ pub struct Ring {
     view: View,
     /// By identity of the other end.
     leases: Vec<Lease>,
+    /// The number of the last session of any lease.
+    numbered: u64,
     cases: Vec<Case>,
     seats: BTreeMap<Pair, Seat>,
     central: Central,
@@ -258,6 +260,7 @@ impl Ring {
             contacts,
             view,
             leases: Vec::new(),
+            numbered: 0,
             cases: Vec::new(),
             seats: BTreeMap::new(),
             central: Central::default(),
