@@ -122,8 +122,7 @@ fn a_lease_is_confirmed_by_its_own_confirmation() {
     let group = invited.group.clone().expect("an invitation names its group");
     for (born, active) in [(group.born - 1, false), (group.born, true)] {
         let group = Some(Group { born, ..group.clone() });
-        let confirm =
-            Session { number: 1_000, stage: Stage::Confirm, group, ..invited.clone() };
+        let confirm = Session { number: 1_000, stage: Stage::Confirm, group, ..invited.clone() };
         tell(&mut net, life(2), 4, Body::Request(confirm));
         assert_eq!(net.nodes[&4].lease(id(2)).is_some_and(|lease| lease.active), active);
     }
