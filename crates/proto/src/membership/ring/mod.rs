@@ -491,7 +491,7 @@ impl Ring {
             Body::Unlock => self.lock = self.lock.filter(|&(holder, _)| holder != by),
             Body::Spread { facts, emitter, end } => {
                 self.on_spread(now, facts, (*emitter, *end), out);
-            },
+            }
             Body::Tell { fact } => {
                 self.learn(now, *fact, out);
                 self.say(out, by.id(), Body::Told { fact: *fact });
