@@ -46,12 +46,12 @@ pub(crate) struct Config {
     pub(crate) step_down: Duration,
 }
 
-/// A ring as this election needs it. With a quorum of names it decides over places only, and should get over any loss
-/// of a minority; without, the promise rests on it, and so does what a real clock needs, no more.
+/// A ring on a real clock, which wakes nobody on the microsecond. With a quorum of names it decides over places only, and
+/// joiners may be late; without, the promise rests on it, and it gets what the clock needs, no more.
 pub(crate) fn hosted(ring: ring::Config, flavour: leased::Flavour) -> ring::Config {
     let grace = ring.arbitration();
     match flavour {
-        leased::Flavour::Quorum => ring.with_consent().with_slack(grace.div(2)),
+        leased::Flavour::Quorum => ring.with_slack(grace.div(2)),
         leased::Flavour::Conservative | leased::Flavour::Fast => ring.with_slack(grace.div(10)),
     }
 }

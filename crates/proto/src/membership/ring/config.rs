@@ -109,7 +109,6 @@ pub struct Config {
     pub(super) drift: u32,
     pub(super) arbiters: Arbiters,
     pub(super) external: (u64, u64),
-    pub(super) consent: bool,
     /// How late a joiner may wake.
     pub(super) slack: Duration,
     pub(super) votes: Votes,
@@ -171,7 +170,6 @@ impl Config {
             drift: 0,
             arbiters: Arbiters::Pairwise,
             external: (0, 0),
-            consent: false,
             slack: Duration::ZERO,
             votes: Votes::All,
             decide: Decide::Wait,
@@ -431,23 +429,15 @@ impl Config {
         self.rejoin
     }
 
-    /// The same, but the consent of the other end of a pair suffices to change its group.
-    ///
-    /// For rings of a few in which nothing but a place in the ring is at stake: when one of three dies, the two left have only
-    /// the dead one to decide between them, and without this could never get another. It costs the promise that nobody is
-    /// buried alive: under all faults at once about one ring of a thousand gives a living member up, which then joins again.
-    pub const fn with_consent(self) -> Self {
-        Self { consent: true, ..self }
-    }
-
     /// The same, where a joiner may wake so late and go on: for hosts that cannot wake anybody on the microsecond.
     pub const fn with_slack(self, slack: Duration) -> Self {
         Self { slack, ..self }
     }
 
-    /// Whether the other end of a pair has a say in which group decides between them.
+    /// Whether the consent of the other end of a pair, which has no seat, suffices to change its group: when one of
+    /// three dies, the two left have only the dead one to decide between them, and could never get another.
     pub(super) fn asks_the_other(&self) -> bool {
-        self.consent && self.upgrade == Upgrade::Joint && self.votes == Votes::Neutral
+        self.upgrade == Upgrade::Joint && self.votes == Votes::Neutral
     }
 
     /// Whether a node is an external arbitrator.

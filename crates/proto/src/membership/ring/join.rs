@@ -177,7 +177,7 @@ impl Ring {
             return Ok(());
         }
         for &fact in list {
-            self.learn(fact, out);
+            self.learn(now, fact, out);
         }
         if self.config.pace == Pace::Fast {
             self.ask_for_locks(now, out);
@@ -338,13 +338,14 @@ impl Ring {
     /// neighbours have heard of it.
     pub(super) fn on_newcomer(
         &mut self,
+        now: Time,
         fact: Fact,
         number: u64,
         out: &mut OutboxOf<Self>,
     ) -> bool {
         let life = fact.life;
         let owner = self.owns_place_of(life.id());
-        self.learn(fact, out);
+        self.learn(now, fact, out);
         if !owner || self.config.upgrade == Upgrade::Published {
             return false;
         }

@@ -4,7 +4,7 @@ use alloc::{vec, vec::Vec};
 
 use super::{
     Ring, Role,
-    config::{Phase, Upgrade},
+    config::{Config, Phase, Upgrade},
     message::{Body, Group, Life, Session, Stage},
     upgrade::{Closing, Proposal, union},
     view::{Fact, Kind},
@@ -49,10 +49,14 @@ pub(super) struct Lease {
     pub(super) group: Group,
     /// As published, the neighbourhoods the group is made of: ours, and the other's as it told us.
     pub(super) near: (Vec<Life>, Vec<Life>),
-    /// The session running; 0 before the first.
+    /// The session running; 0 before the first. And its number in messages, which no other lease of ours ever had:
+    /// an acknowledgement says of which session it is, and not of which lease.
     session: u64,
+    number: u64,
     started: Time,
     acked: Option<Time>,
+    /// When the other confirmed it: it may hold us to it from then on, acknowledged or not.
+    held: Option<Time>,
     pending: bool,
     /// When the session is over, or the first begins.
     pub(super) due: Time,
@@ -62,7 +66,8 @@ pub(super) struct Lease {
     differs: Option<u64>,
     page: NodeId,
     pub(super) proposal: Option<Proposal>,
-    /// The last version we have proposed: none is proposed twice, lest an answer to one is taken for one to another.
+    /// The last version we have proposed. None is proposed twice: an answer to one would be taken for one to another,
+    /// and who is told of two groups by one name would ask the one it heard of first.
     pub(super) proposed: u32,
     /// A group of the other's proposing that we have consented to, and must win as well as our own from then on.
     pub(super) consented: Option<Group>,
@@ -81,8 +86,10 @@ impl Lease {
             group,
             near: (Vec::new(), Vec::new()),
             session: 0,
+            number: 0,
             started: Time::ZERO,
             acked: None,
+            held: None,
             pending: false,
             due,
             untold: None,
@@ -104,7 +111,7 @@ impl Lease {
 
     pub(super) fn standing(&self, length: Duration) -> Standing {
         let until = match (self.acked, self.session) {
-            (Some(_), _) => self.over(length),
+            (Some(acked), _) => acked + length * 2,
             (None, 0) => self.due + length,
             (None, _) => self.due,
         };
@@ -116,9 +123,15 @@ impl Lease {
         &self.group
     }
 
-    /// When the last session that was acknowledged says nothing any more; never, if none was.
+    /// When the last session that was acknowledged, or the other's confirmation, says nothing any more; never, if
+    /// there was neither.
     fn over(&self, session: Duration) -> Time {
-        self.acked.map_or(Time::NEVER, |acked| acked + session * 2)
+        self.acked.max(self.held).map_or(Time::NEVER, |last| last + session * 2)
+    }
+
+    /// Whether it ran out so long ago that we should have asked, and stayed or left, by now.
+    pub(super) fn is_late(&self, now: Time, config: &Config) -> bool {
+        self.state != State::Dormant && now >= self.over(config.session) + config.arbitration
     }
 
     pub(super) fn is_established(&self) -> bool {
@@ -144,13 +157,15 @@ impl Ring {
         out: &mut OutboxOf<Self>,
     ) {
         let length = self.config.session;
+        let number = self.numbered + 1;
         let Some(lease) = self.lease_mut(life) else { return };
         lease.session += 1;
+        lease.number = number;
         lease.started = now;
         lease.pending = true;
         // Who was acknowledged last at `s` may be held to have found out by `s + 2 T_l`: who wakes late has less time.
         lease.due = (now + length).min(lease.over(length));
-        let number = lease.session;
+        self.numbered = number;
         let session = self.lease_message(life, number, stage);
         self.say(out, life.id(), Body::Request(session));
     }
@@ -170,7 +185,7 @@ impl Ring {
             if !lease.is_synced(digest) {
                 facts = view.page(&mut lease.page);
             }
-            if stage == Stage::Invite || lease.untold.is_some() {
+            if stage != Stage::Keep && stage != Stage::Join || lease.untold.is_some() {
                 group = Some(lease.group.clone());
                 if published {
                     neighbours = lease.near.0.clone();
@@ -187,7 +202,7 @@ impl Ring {
             let ours = self.lease_of(fact.life.id()).is_some_and(|lease| lease.peer == fact.life)
                 || self.cases.iter().any(|case| case.accused == fact.life);
             // Of whom we monitored, everybody is to hear from somebody.
-            if self.learn(fact, out) && ours && fact.kind != Kind::Member {
+            if self.learn(now, fact, out) && ours && fact.kind != Kind::Member {
                 self.tell_everybody(now, fact, out);
             }
         }
@@ -218,14 +233,23 @@ impl Ring {
         self.take_in(now, by, session, out);
         match session.stage {
             Stage::Join => return self.on_join_request(now, by, session, out),
-            Stage::Invite => self.on_invite(now, by, session),
+            Stage::Invite => {
+                self.on_invite(now, by, session);
+                if !self.has_lease(by, session) {
+                    return Ok(());
+                }
+            }
             Stage::Confirm => {
+                if !self.has_lease(by, session) {
+                    return Ok(());
+                }
                 let Some(lease) = self.lease_mut(by) else { return Ok(()) };
                 let first = lease.state == State::Dormant;
                 lease.state = State::Active;
+                lease.held = lease.held.or(Some(now));
                 if first && !self.view.lists(by) {
                     let fact = Fact { witness: session.witness, ..Fact::member(by) };
-                    if self.on_newcomer(fact, session.number, out) {
+                    if self.on_newcomer(now, fact, session.number, out) {
                         // Acknowledged when those that must know of it do.
                         return Ok(());
                     }
@@ -252,13 +276,27 @@ impl Ring {
         }
     }
 
+    /// Whether the lease that a message names is the one we have with its sender.
+    fn has_lease(&self, by: Life, session: &Session) -> bool {
+        let born = session.group.as_ref().map(|group| group.born);
+        let ours = self.lease_of(by.id()).filter(|lease| lease.peer == by);
+        ours.is_some_and(|lease| Some(lease.group.born) == born)
+    }
+
+    /// Whether a lease with any life of a node ran out so long ago that we should have been out by now.
+    fn is_late_with(&self, now: Time, id: NodeId) -> bool {
+        self.lease_of(id).is_some_and(|lease| lease.is_late(now, &self.config))
+    }
+
     /// A lower member wants a lease with us.
     fn on_invite(&mut self, now: Time, by: Life, session: &Session) {
         let Some(group) = &session.group else { return };
         if !self.view.lists(by) || !self.is_active() {
             return;
         }
-        if self.lease_mut(by).is_some_and(|lease| lease.group.born >= group.born) {
+        if self.lease_mut(by).is_some_and(|lease| lease.group.born >= group.born)
+            || self.is_late_with(now, by.id())
+        {
             return;
         }
         let due = now + self.offset();
@@ -290,7 +328,8 @@ impl Ring {
         session: &Session,
         out: &mut OutboxOf<Self>,
     ) -> Result<(), Rejected> {
-        if self.locked_for(now) != Some(by) || !self.is_active() {
+        if self.locked_for(now) != Some(by) || !self.is_active() || self.is_late_with(now, by.id())
+        {
             return Err(Rejected::Unsolicited { from: by.peer });
         }
         if self.lease_mut(by).is_none() {
@@ -324,7 +363,9 @@ impl Ring {
         out: &mut OutboxOf<Self>,
     ) -> Result<(), Rejected> {
         let ours = session.to == self.life().age();
-        let open = |lease: &&Lease| lease.pending && lease.session == session.number;
+        // Of a lease that is closed or left there is no way back: it begins no session any more.
+        let open =
+            |lease: &&Lease| lease.pending && lease.number == session.number && !lease.must_close();
         if !ours || self.lease_of(by.id()).filter(open).is_none_or(|lease| lease.peer != by) {
             return Err(Rejected::Unsolicited { from: by.peer });
         }
@@ -358,7 +399,7 @@ impl Ring {
         let (life, state) = (lease.peer, lease.state);
         let over = lease.over(self.config.session);
         let inviter = self.me.id < life.id() && self.view.lists(life);
-        if lease.session == 0 {
+        if lease.session == 0 && !(state == State::Active && now >= over) {
             let stage = if inviter { Stage::Invite } else { Stage::Keep };
             self.begin_session(now, life, stage, out);
         } else if lease.is_established() && now < over {

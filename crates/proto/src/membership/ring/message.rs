@@ -19,6 +19,11 @@ pub struct Life {
 }
 
 impl Life {
+    /// The one life of a node outside the ring that only arbitrates, as lists of arbitrators name it.
+    pub const fn outside(id: NodeId) -> Self {
+        Self { peer: Peer::new(id, Boot::new(0)), inc: Incarnation::new(0) }
+    }
+
     /// Who.
     pub const fn id(&self) -> NodeId {
         self.peer.id

@@ -210,6 +210,8 @@ pub struct Ring {
     view: View,
     /// By identity of the other end.
     leases: Vec<Lease>,
+    /// The number of the last session of any lease.
+    numbered: u64,
     cases: Vec<Case>,
     seats: BTreeMap<Pair, Seat>,
     central: Central,
@@ -258,6 +260,7 @@ impl Ring {
             contacts,
             view,
             leases: Vec::new(),
+            numbered: 0,
             cases: Vec::new(),
             seats: BTreeMap::new(),
             central: Central::default(),
@@ -486,9 +489,11 @@ impl Ring {
             Body::Lock => self.on_lock(now, by, out),
             Body::LockAnswer { granted } => return self.on_lock_answer(now, by, *granted, out),
             Body::Unlock => self.lock = self.lock.filter(|&(holder, _)| holder != by),
-            Body::Spread { facts, emitter, end } => self.on_spread(facts, *emitter, *end, out),
+            Body::Spread { facts, emitter, end } => {
+                self.on_spread(now, facts, (*emitter, *end), out);
+            }
             Body::Tell { fact } => {
-                self.learn(*fact, out);
+                self.learn(now, *fact, out);
                 self.say(out, by.id(), Body::Told { fact: *fact });
             }
             Body::Told { fact } => self.on_told(by, *fact, out),

@@ -12,7 +12,7 @@ use crate::{id::NodeId, machine::OutboxOf, time::Time};
 
 impl Ring {
     /// Takes in a fact that somebody tells us; whether it was news.
-    pub(super) fn learn(&mut self, fact: Fact, out: &mut OutboxOf<Self>) -> bool {
+    pub(super) fn learn(&mut self, now: Time, fact: Fact, out: &mut OutboxOf<Self>) -> bool {
         let life = fact.life;
         if life.id() == self.me.id {
             // Nobody says of us what we do not know; if rules were broken, the others are right by now.
@@ -30,7 +30,7 @@ impl Ring {
         }
         self.dirty = true;
         if let Some(before) = known.filter(|before| self.view.is_gone(*before)) {
-            self.forget(before);
+            self.forget(now, before);
             let event = match fact.kind {
                 Kind::Left => RingEvent::Left { life: before, forced: false },
                 _ => RingEvent::Buried { life: before, own: false },
@@ -43,10 +43,12 @@ impl Ring {
         true
     }
 
-    /// Drops all that is held of a life that is over.
-    pub(super) fn forget(&mut self, life: Life) {
-        self.leases.retain(|lease| lease.peer != life);
-        self.cases.retain(|case| case.accused != life);
+    /// Drops all that is held of a life that is over, unless we should have been out before: it may have buried us
+    /// while it could, and that it is over does not excuse who slept through its own end (E24). The timers see to it.
+    pub(super) fn forget(&mut self, now: Time, life: Life) {
+        let config = self.config;
+        self.leases.retain(|lease| lease.peer != life || lease.is_late(now, &config));
+        self.cases.retain(|case| case.accused != life || case.is_late(now, &config));
         self.lock = self.lock.filter(|&(holder, _)| holder != life);
         if let Some((_, _, waiting)) = &mut self.telling {
             waiting.retain(|&id| id != life.id());
@@ -100,13 +102,13 @@ impl Ring {
 
     pub(super) fn on_spread(
         &mut self,
+        now: Time,
         facts: &[Fact],
-        emitter: NodeId,
-        end: u64,
+        (emitter, end): (NodeId, u64),
         out: &mut OutboxOf<Self>,
     ) {
         for &fact in facts {
-            self.learn(fact, out);
+            self.learn(now, fact, out);
             self.pass_on(fact, emitter, end, out);
         }
     }

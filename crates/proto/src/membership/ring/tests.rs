@@ -9,6 +9,7 @@ use crate::{
 };
 
 mod arbitration;
+mod endings;
 mod joining;
 mod leases;
 mod vectors;

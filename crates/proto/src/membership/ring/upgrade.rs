@@ -12,7 +12,7 @@ use super::{
     verdict::{is_seated, seats},
 };
 use crate::{
-    id::{Boot, Incarnation, NodeId, Peer},
+    id::NodeId,
     machine::{OutboxOf, Rejected},
     rng::mix,
     time::Time,
@@ -81,8 +81,7 @@ impl Ring {
             }
         }
         if self.view.len() < 3 && self.config.arbiters == Arbiters::Pairwise {
-            let life = |id| Life { peer: Peer::new(id, Boot::new(0)), inc: Incarnation::default() };
-            members.extend(self.config.external().map(life));
+            members.extend(self.config.external().map(Life::outside));
         }
         members.sort_unstable();
         members.dedup();
@@ -118,8 +117,7 @@ impl Ring {
                 if end == 1 || members == lease.group.members {
                     return;
                 }
-                let last = if self.config.asks_the_other() { lease.proposed } else { 0 };
-                version.low = version.low.max(last) + 1;
+                version.low = version.low.max(lease.proposed) + 1;
                 members
             }
             Upgrade::Published => {
@@ -134,7 +132,7 @@ impl Ring {
         let next = Group { born: base.born, version, members };
         let (config, up_since) = (self.config, self.up_since);
         let mut votes = BTreeMap::new();
-        for id in seats(&config, &base, (me, peer)) {
+        for id in seats(&config, &base, (me, peer)).iter().map(Life::id) {
             if id == me.id() {
                 let rules = Rules { config: &config, me, up_since };
                 votes.insert(id, self.seat(pair).propose(now, end, (&base, &next), rules));
@@ -219,7 +217,8 @@ impl Ring {
         let draw = self.rng.unit();
         let Some(lease) = self.lease_mut(peer) else { return };
         let Some(proposal) = &lease.proposal else { return };
-        let seats = seats(&config, &lease.group, (me, peer));
+        let seats: Vec<NodeId> =
+            seats(&config, &lease.group, (me, peer)).iter().map(Life::id).collect();
         let needed = majority(seats.len());
         let count = |wanted| {
             seats.iter().filter(|id| proposal.votes.get(id).copied() == Some(wanted)).count()
@@ -351,11 +350,11 @@ impl Ring {
         let (config, me) = (self.config, self.life());
         let Some(lease) = self.lease_of(peer.id()) else { return };
         let group = lease.group.clone();
-        let from = if must { lease.due.min(now) } else { now };
+        let from = lease.due.min(now);
         let (pair, _) = arbiter::pair(me, peer);
         let memory = config.waiting(config.memory);
         let mut votes = BTreeMap::new();
-        for id in seats(&config, &group, (me, peer)) {
+        for id in seats(&config, &group, (me, peer)).iter().map(Life::id) {
             if id == me.id() {
                 votes.insert(id, self.seat(pair).close(now, group.born, memory));
             } else {
@@ -415,12 +414,14 @@ impl Ring {
         let (config, me) = (self.config, self.life());
         let Some(lease) = self.lease_mut(peer) else { return };
         let Some(closing) = &lease.closing else { return };
-        let seats = seats(&config, &lease.group, (me, peer));
+        let seats: Vec<NodeId> =
+            seats(&config, &lease.group, (me, peer)).iter().map(Life::id).collect();
         let needed = majority(seats.len());
         let granted = seats.iter().filter(|id| closing.votes.get(id) == Some(&true)).count();
         let refused = seats.iter().filter(|id| closing.votes.get(id) == Some(&false)).count();
         let (must, over) = (closing.must, now >= closing.until);
-        if granted >= needed {
+        // Later, arbitrators may have closed what they had been asked about and forgotten.
+        if granted >= needed && now <= closing.until {
             let born = lease.group.born;
             self.drop_lease(peer);
             out.emit(RingEvent::Closed(peer.id()));

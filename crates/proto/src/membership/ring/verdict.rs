@@ -5,13 +5,13 @@ use alloc::{collections::BTreeMap, vec, vec::Vec};
 use super::{
     Ring, RingEvent, Role,
     arbiter::{self, Seat},
-    config::{Arbiters, Config, Decide, Departure, Far, Tie, Upgrade, Votes},
+    config::{Arbiters, Config, Decide, Departure, Far, Fresh, Tie, Upgrade, Votes},
     geometry::majority,
     message::{Body, Group, Life, Reason, Version, Vote},
     view::{Fact, Kind},
 };
 use crate::{
-    id::{Boot, Incarnation, NodeId, Peer},
+    id::NodeId,
     machine::{OutboxOf, Rejected},
     time::Time,
 };
@@ -26,7 +26,8 @@ pub(super) struct Case {
     since: Time,
     /// All that must be won: the group of the lease, and later ones that were promised.
     groups: Vec<Group>,
-    votes: BTreeMap<NodeId, Vote>,
+    /// By life: a later one of the same node has forgotten what it promised (M3).
+    votes: BTreeMap<Life, Vote>,
     pub(super) won: bool,
     /// Whether the time to concede has passed.
     halved: bool,
@@ -56,43 +57,47 @@ impl Case {
         if self.won { config.burial(self.asked) } else { Time::NEVER }
     }
 
+    /// Whether it should have been decided by now.
+    pub(super) fn is_late(&self, now: Time, config: &Config) -> bool {
+        !self.won && now >= self.since + config.arbitration
+    }
+
     fn tally(&self, config: &Config, me: Life) -> Tally {
-        let (mut won, mut winnable, mut closable) = (true, true, true);
-        for (at, group) in self.groups.iter().enumerate() {
+        let (mut won, mut winnable) = (true, true);
+        // Closed in the one group and not in the other, the other end may have a majority of the other.
+        let (mut closed, mut closable) = (true, true);
+        for group in &self.groups {
             let seats = seats(config, group, (me, self.accused));
             let needed = majority(seats.len());
             let count = |wanted: fn(Vote) -> bool| {
-                let votes = seats.iter().filter_map(|id| self.votes.get(id));
+                let votes = seats.iter().filter_map(|life| self.votes.get(life));
                 votes.filter(|&&vote| wanted(vote)).count()
             };
-            if at == 0 {
-                if count(|vote| vote == Vote::Closed) >= needed {
-                    return Tally::Closed;
-                }
-                closable = count(|vote| vote != Vote::Closed) + needed <= seats.len();
-            }
+            closed &= count(|vote| vote == Vote::Closed) >= needed;
+            closable &= count(|vote| vote != Vote::Closed) + needed <= seats.len();
             winnable &= count(|vote| vote != Vote::Accept) + needed <= seats.len();
             won &= count(|vote| vote == Vote::Accept) >= needed;
         }
-        match (won, winnable || closable) {
-            (true, _) => Tally::Won,
-            (false, true) => Tally::Open,
-            (false, false) => Tally::Lost,
+        match (closed, won, winnable || closable) {
+            (true, ..) => Tally::Closed,
+            (_, true, _) => Tally::Won,
+            (.., true) => Tally::Open,
+            (.., false) => Tally::Lost,
         }
     }
 
     fn is_answered(&self, config: &Config, me: Life) -> bool {
         let mut seats =
             self.groups.iter().flat_map(|group| seats(config, group, (me, self.accused)));
-        seats.all(|id| self.votes.contains_key(&id))
+        seats.all(|life| self.votes.contains_key(&life))
     }
 }
 
 /// Those whose votes count in a group of a pair.
-pub(super) fn seats(config: &Config, group: &Group, (one, other): (Life, Life)) -> Vec<NodeId> {
+pub(super) fn seats(config: &Config, group: &Group, (one, other): (Life, Life)) -> Vec<Life> {
     let neutral = config.votes == Votes::Neutral && config.arbiters == Arbiters::Pairwise;
     let counts = |life: &&Life| !neutral || (**life != one && **life != other);
-    group.members.iter().filter(counts).map(Life::id).collect()
+    group.members.iter().filter(counts).copied().collect()
 }
 
 /// Whether this very life sits in a group: a later one has forgotten what it promised (M3).
@@ -136,23 +141,22 @@ impl Ring {
 
     /// Asks those of a group that have not answered.
     fn ask(&mut self, now: Time, case: &mut Case, group: &Group, out: &mut OutboxOf<Self>) {
-        for id in seats(&self.config, group, (self.life(), case.accused)) {
-            if id == self.me.id {
-                let vote = self.vote(now, self.life(), case.accused, group);
-                case.votes.insert(id, vote);
-            } else if !case.votes.contains_key(&id) {
+        for seat in seats(&self.config, group, (self.life(), case.accused)) {
+            if seat == self.life() {
+                let vote = self.vote(now, seat, case.accused, group);
+                case.votes.insert(seat, vote);
+            } else if !case.votes.contains_key(&seat) {
                 let body = Body::Ask { accused: case.accused, group: group.clone() };
-                self.say(out, id, body);
+                self.say(out, seat.id(), body);
             }
         }
     }
 
     fn central_group(&self) -> Group {
-        let life = |id| Life { peer: Peer::new(id, Boot::new(0)), inc: Incarnation::default() };
         Group {
             born: 0,
             version: Version::default(),
-            members: self.config.external().map(life).collect(),
+            members: self.config.external().map(Life::outside).collect(),
         }
     }
 
@@ -210,9 +214,12 @@ impl Ring {
         }
         let mut case = self.cases.remove(at);
         // A vote changes only when its holder has conceded.
-        let before = case.votes.get(&by.id()).copied();
-        if before.is_none_or(|before| before == Vote::Reject(Reason::Conflict)) {
-            case.votes.insert(by.id(), vote);
+        let seat = if self.config.is_external(by.id()) { Life::outside(by.id()) } else { by };
+        let before = case.votes.get(&seat).copied();
+        // By lists, who is fresh was not on the one it was asked by: of another it may be.
+        let astray = self.config.fresh == Fresh::Version && vote == Vote::Reject(Reason::Fresh);
+        if !astray && before.is_none_or(|before| before == Vote::Reject(Reason::Conflict)) {
+            case.votes.insert(seat, vote);
         }
         for group in newer {
             if !case.won && case.groups.iter().all(|known| known.version != group.version) {
@@ -288,7 +295,7 @@ impl Ring {
         let fact = Fact { life, kind: Kind::Buried, witness };
         // Not by way of learning: it is we who know.
         if self.view.learn(fact) {
-            self.forget(life);
+            self.forget(now, life);
             out.emit(RingEvent::Buried { life, own: true });
             self.tell_everybody(now, fact, out);
         }
@@ -332,9 +339,9 @@ impl Ring {
         if self.config.tie == Tie::Concede {
             for case in cases.iter().filter(|case| !case.won) {
                 for group in &case.groups {
-                    for id in seats(&self.config, group, (me, case.accused)) {
+                    for seat in seats(&self.config, group, (me, case.accused)) {
                         let body = Body::Concede { accused: case.accused, born: group.born };
-                        self.say(out, id, body);
+                        self.say(out, seat.id(), body);
                     }
                 }
             }
@@ -375,10 +382,11 @@ impl Ring {
     pub(super) fn on_leave(&mut self, now: Time, by: Life, forced: bool, out: &mut OutboxOf<Self>) {
         self.say(out, by.id(), Body::LeaveAck);
         // A joiner that withdraws was never listed; its lease goes all the same (E15).
-        self.leases.retain(|lease| lease.peer != by);
+        let config = self.config;
+        self.leases.retain(|lease| lease.peer != by || lease.is_late(now, &config));
         let fact = Fact { life: by, kind: Kind::Left, witness: false };
         if self.view.learn(fact) {
-            self.forget(by);
+            self.forget(now, by);
             out.emit(RingEvent::Left { life: by, forced });
             self.tell_everybody(now, fact, out);
         }
