@@ -89,7 +89,7 @@ fn all_members_of_a_component_see_the_same_ranks() {
         let component = graph.components();
         for (_, criterion) in Criterion::NAMED {
             let expected = leaders(&by_id, criterion);
-            let mut tables: Vec<Option<Vec<(NodeId, Option<u64>)>>> = vec![None; 18];
+            let mut tables = vec![None; 18];
             for me in 0..18 {
                 let map = map_of(&graph, &ids, me);
                 let mut survey = Survey::new(Edges::Mutual, criterion);
@@ -97,9 +97,10 @@ fn all_members_of_a_component_see_the_same_ranks() {
                 assert_eq!(survey.answer(&map).leader, ids[leader as usize], "{criterion:?}");
                 let table = survey.table(&map);
                 assert_eq!(table[0].id, ids[leader as usize], "{criterion:?}");
-                let table = table.into_iter().map(|rank| (rank.id, rank.score)).collect();
+                let ranks = table.into_iter().map(|rank| (rank.id, rank.score));
+                let table: Vec<(NodeId, Option<u64>)> = ranks.collect();
                 let first = &mut tables[component[me as usize] as usize];
-                assert_eq!(*first.get_or_insert_with(|| Clone::clone(&table)), table);
+                assert_eq!(*first.get_or_insert_with(|| table.clone()), table);
             }
         }
     }

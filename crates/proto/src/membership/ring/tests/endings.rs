@@ -128,7 +128,7 @@ fn a_lease_is_confirmed_by_its_own_confirmation() {
     }
     // It sleeps before its own first session: whoever counts on it has been counting since it confirmed.
     net.nodes.get_mut(&4).unwrap().leases.retain(|lease| lease.peer == life(2));
-    net.now = net.now + Duration::from_millis(2_500);
+    net.now += Duration::from_millis(2_500);
     net.input(4, Input::Timeout);
     assert!(!net.nodes[&4].is_active());
 }
