@@ -397,7 +397,11 @@ fn settings(config: &Config, address: SocketAddr) -> Result<Settings, StartError
                 OnIsolation::default()
             }
         };
-        let learns = matches!(&election.mode, Mode::Eventual(eventual) if eventual.learned);
+        let learns = match &election.mode {
+            Mode::Eventual(eventual) => eventual.learned,
+            Mode::Leased(leased) => leased.learned.is_some(),
+            Mode::Announced(_) | Mode::Learned(_) | Mode::Central(_) => false,
+        };
         let name = election.name.clone();
         elections.push(Seat { name, protocol, standing, on_isolation, dirty: false, learns });
     }
@@ -545,13 +549,15 @@ fn leased(
         .with_min_members(backers)
         .with_backers(backers)
         .with_aftermath(timing.step_down)
-        .with_sticky(true);
+        .with_sticky(true)
+        .with_margin(settings.learned.map_or(0, |keeping| keeping.margin));
     Ok(core::leased::Config {
         ring,
         election: machine,
         members: settings.members.clone(),
         witness: election.role == Role::Witness,
         step_down: timing.step_down,
+        learned: settings.learned,
     })
 }
 

@@ -328,6 +328,7 @@ impl Core {
 
     /// Tells the membership what to say of us.
     fn introduce(&mut self, now: Time, inbox: &Inbox) {
+        self.listed_changed = true;
         // Whoever set it has seen to it that it fits.
         if let Ok((addresses, details)) = self.settings.introduction() {
             self.input(now, Input::Feed(ContactChange::Ours { addresses, details }), inbox);

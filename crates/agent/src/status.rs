@@ -203,7 +203,7 @@ pub struct ElectionStatus {
     pub sent: u64,
     /// Of these, what elected: all but what keeps a leader in office and says who it is.
     pub sent_electing: u64,
-    /// Learned elections: what this node has learnt of the voters, the most reliable first.
+    /// Where records count: what is known of those that may lead, the most reliable first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub scores: Vec<ScoreStatus>,
     /// Central elections: what the answer follows from.
@@ -211,7 +211,7 @@ pub struct ElectionStatus {
     pub central: Option<CentralStatus>,
 }
 
-/// What was learnt of a voter.
+/// What is known of one that may lead.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ScoreStatus {
     /// 1 is the most reliable.
@@ -222,9 +222,10 @@ pub struct ScoreStatus {
     pub name: String,
     /// How often it is there and does well, from 0 to 1.
     pub score: f64,
-    /// On how many samples that stands, as far as they still count.
-    pub samples: u64,
-    /// Whether it stands behind all others, whatever its score: given up, or it failed its electors.
+    /// On how many samples that stands, as far as they still count. Where every node keeps its own record, only it knows.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub samples: Option<u64>,
+    /// Whether it stands behind all others, whatever its score: given up, or it failed its electors, or may not lead.
     pub away: bool,
     /// Why, in words.
     pub why: String,

@@ -295,7 +295,7 @@ const VARIANTS: [(&str, Variant); 4] = [
 const PRIORITY: u32 = 100;
 pub(crate) const HIGHEST: u32 = 1_000_000;
 /// A tenth of what a learned worth may be: nobody takes over from a leader for a hiccup.
-const LEARNED_MARGIN: u32 = 100;
+pub(super) const LEARNED_MARGIN: u32 = 100;
 /// What the protocol tolerates at most.
 const TOLERATED: u32 = 4096;
 /// Most elections of one agent. Arbitrary; each costs its own messages.

@@ -208,6 +208,16 @@ fn election(config: &Config, election: &Election, members: u32) -> ExplainedElec
                 timing.lease * 2,
                 timing.step_down
             ));
+            if let Some(keeping) = &leased.learned {
+                words.push(format!(
+                    "Those with the best record come first. A leader is left in office for {} at least, and hands over \
+                     only to somebody worth more by {} in a thousand. For every record of which the news is still on its \
+                     way, members may wait for each other for {} more.",
+                    keeping.tenure,
+                    keeping.margin,
+                    timing.lease * 6
+                ));
+            }
             let [lease, arbitration, step_down] =
                 [timing.lease, timing.arbitration, timing.step_down].map(|time| s(&time));
             // Noticed in the middle of the second session on average; then promises, and the wait.

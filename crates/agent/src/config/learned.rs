@@ -136,6 +136,6 @@ fn voters(field: &Field<'_>) -> Result<Vec<String>> {
 const VOTERS: &str =
     "voters = [\"cellar\", \"kitchen\", \"roof\"]: names, the same list on every node";
 const MEMORY: u16 = 50;
-const TENURE: Duration = Duration::from_secs(60);
+pub(super) const TENURE: Duration = Duration::from_secs(60);
 /// A fifth: far above what one sample does to a score that stands on many.
 const MARGIN: u32 = 20;

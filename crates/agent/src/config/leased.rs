@@ -1,10 +1,12 @@
 //! Settings of leased elections.
 
-use bellwether_proto::election::leased::Flavour;
+use bellwether_proto::{Duration, election::leased::Flavour};
 
 use super::{
     Config,
+    election::LEARNED_MARGIN,
     field::{Field, NAMES, Result, Section, check_name},
+    learned::TENURE,
 };
 use crate::status::Role;
 
@@ -17,6 +19,17 @@ pub struct Leased {
     pub flavour: Flavour,
     /// By how many millionths a clock may be fast or slow.
     pub drift: u32,
+    /// Whether those with the best record come first, and how hard it is to replace a leader; else a hash decides.
+    pub learned: Option<Keeping>,
+}
+
+/// How hard it is to replace a leader by one with a better record.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Keeping {
+    /// For how long it is left in office, whoever is better.
+    pub tenure: Duration,
+    /// By how many thousandths the other must be worth more.
+    pub margin: u32,
 }
 
 impl Leased {
@@ -38,10 +51,10 @@ pub(super) fn role(field: &Field<'_>) -> Result<Role> {
 }
 
 pub(super) fn read(section: &mut Section<'_>, config: &Config) -> Result<Leased> {
-    for key in ["priority", "variant", "c", "f", "margin", "on_isolation", "tenure"] {
+    for key in ["priority", "variant", "c", "f", "on_isolation"] {
         if let Some(field) = section.take(key) {
             let error = field.error("means nothing in a leased election");
-            let allowed = "role, members, flavour and drift, or mode = \"eventual\"";
+            let allowed = "role, members, flavour, drift and criterion, or mode = \"eventual\"";
             return Err(error.with_allowed(allowed));
         }
     }
@@ -56,7 +69,32 @@ pub(super) fn read(section: &mut Section<'_>, config: &Config) -> Result<Leased>
     }
     let flavour = section.or("flavour", Flavour::Quorum, |field| field.choice(&FLAVOURS))?;
     let drift = section.or("drift", DRIFT, |field| field.integer(1..=MOST_DRIFT))?;
-    Ok(Leased { members, flavour, drift })
+    let learned = learned(section, flavour)?;
+    Ok(Leased { members, flavour, drift, learned })
+}
+
+fn learned(section: &mut Section<'_>, flavour: Flavour) -> Result<Option<Keeping>> {
+    let criterion = section.take("criterion");
+    let choices = [("hash", false), ("learned", true)];
+    if !criterion.as_ref().map_or(Ok(false), |field| field.choice(&choices))? {
+        for key in ["tenure", "margin"] {
+            if let Some(field) = section.take(key) {
+                let error = field.error("is about records, and a hash decides who comes first");
+                return Err(error.with_allowed("criterion = \"learned\""));
+            }
+        }
+        return Ok(None);
+    }
+    if let Some(field) = criterion.filter(|_| flavour != Flavour::Quorum) {
+        let error = field.error(
+            "needs a quorum: by any other flavour two might lead if members differ about records",
+        );
+        return Err(error.with_allowed("flavour = \"quorum\", or criterion = \"hash\""));
+    }
+    Ok(Some(Keeping {
+        tenure: section.or("tenure", TENURE, Field::duration)?,
+        margin: section.or("margin", LEARNED_MARGIN, |field| field.integer(0..=1000))?,
+    }))
 }
 
 fn members(field: &Field<'_>, config: &Config) -> Result<Vec<String>> {

@@ -18,7 +18,7 @@ pub use self::{
     explain::{Explained, ExplainedElection, explain},
     hook::Hook,
     learned::{Learned, Policy},
-    leased::Leased,
+    leased::{Keeping, Leased},
     membership::{Feedback, Membership},
     show::{Change, Setting},
     source::{Flag, Inputs},

@@ -133,6 +133,12 @@ impl Config {
                     add("members", list(&leased.members));
                     add("flavour", quoted(&leased.flavour_name()));
                     add("drift", leased.drift.to_string());
+                    let criterion = if leased.learned.is_some() { "learned" } else { "hash" };
+                    add("criterion", quoted(&criterion));
+                    if let Some(keeping) = &leased.learned {
+                        add("tenure", quoted(&keeping.tenure));
+                        add("margin", keeping.margin.to_string());
+                    }
                 }
                 Mode::Central(central) => {
                     let shown = central.shown(self.timing.profile);

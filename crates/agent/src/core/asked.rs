@@ -134,13 +134,13 @@ impl Core {
                     self.doubt_ourselves(f64::from(cost.min(100)) / 100.0);
                     return Ok(());
                 }
+                if self.settings.elections[at].learns {
+                    return Err(Refused::Impossible(format!(
+                        "in {election} every node keeps its own record; ask that node's agent"
+                    )));
+                }
                 let Some(aside) = self.aside(self.tallies[at].group) else {
-                    let reason = match self.settings.elections[at].learns {
-                        true => format!(
-                            "in {election} every node keeps its own record; ask that node's agent"
-                        ),
-                        false => format!("{election} learns nothing of its members"),
-                    };
+                    let reason = format!("{election} learns nothing of its members");
                     return Err(Refused::Impossible(reason));
                 };
                 self.with_aside(now, aside, |machine, road| machine.report(of, cost, road))?;

@@ -116,8 +116,15 @@ pub(super) trait Beside: fmt::Debug + Send {
 pub(super) struct Listed {
     pub(super) peer: Peer,
     pub(super) name: String,
-    /// The elections it takes part in.
-    pub(super) groups: Vec<Group>,
+    /// The elections it takes part in, and what it is there.
+    pub(super) standings: Vec<(Group, Standing)>,
+}
+
+impl Listed {
+    /// What it is in an election, if it takes part.
+    pub(super) fn standing(&self, group: Group) -> Option<Standing> {
+        self.standings.iter().find(|(theirs, _)| *theirs == group).map(|&(_, standing)| standing)
+    }
 }
 
 /// One of them, by its election's number.
@@ -251,20 +258,20 @@ impl Core {
             let (_, boot, _) = membership.record_of(member.id)?;
             Some(Peer::new(member.id, boot))
         });
-        let groups = |id| {
+        let standings = |id| {
             let known = membership.introduction_of(id)?;
-            let standings = Profile::from_details(&known.details).ok()?.standings;
-            Some(standings.into_iter().map(|(group, _)| group).collect())
+            Some(Profile::from_details(&known.details).ok()?.standings)
         };
         let listed = lives.map(|peer| Listed {
             peer,
             name: self.named(peer.id).name,
-            groups: groups(peer.id).unwrap_or_default(),
+            standings: standings(peer.id).unwrap_or_default(),
         });
         let mut listed: Vec<Listed> = listed.collect();
-        let ours = self.settings.elections.iter().map(|seat| Group::named(&seat.name)).collect();
+        let ours = self.settings.elections.iter();
+        let ours = ours.map(|seat| (Group::named(&seat.name), seat.stands())).collect();
         let name = self.settings.about.name.clone();
-        listed.push(Listed { peer: self.me, name, groups: ours });
+        listed.push(Listed { peer: self.me, name, standings: ours });
         self.each_aside(now, |machine, road| machine.on_listed(&listed, road));
         self.tell_in_range(now);
     }

@@ -323,7 +323,7 @@ impl Beside for Learned {
     fn on_listed(&mut self, listed: &[Listed], road: &mut Road<'_>) {
         let before = core::mem::take(&mut self.listed);
         let life = |one: &Listed| {
-            let takes_part = one.groups.contains(&road.group);
+            let takes_part = one.standing(road.group).is_some();
             (one.peer.id, Life { peer: one.peer, name: one.name.clone(), takes_part })
         };
         self.listed = listed.iter().map(life).collect();
@@ -406,7 +406,7 @@ impl Beside for Learned {
                 id: format!("{:016x}", opinion.id.get()),
                 name,
                 score: ((1.0 - opinion.cost) * 1000.0).round() / 1000.0,
-                samples: opinion.samples,
+                samples: Some(opinion.samples),
                 away: opinion.out,
                 why,
             }

@@ -18,6 +18,12 @@
 //! [`Stage::Quiet`] for as long as a leader may count on what it said, after it starts and after it has left a ring.
 //! So it does not matter how many rings there are. `conservative` and `fast` are safe within one ring only; there all
 //! names must be ready, and so outside of any ring, before one is founded.
+//!
+//! With `criterion = "learned"` members announce what they are worth by their own record, as in eventual elections
+//! (`worth.rs`), and the best come first. That is about who claims, and to whom a leader whose tenure is over hands
+//! over; nobody is granted anything for it.
+
+use std::cmp::Reverse;
 
 use bellwether_proto::{
     Incarnation, Input, Machine as _, Seed,
@@ -32,6 +38,7 @@ use super::{
     beside::{Beside, Channel, Listed, Road},
     *,
 };
+use crate::{config::Keeping, status::ScoreStatus};
 
 /// Settings of one.
 #[derive(Clone, Debug)]
@@ -44,6 +51,8 @@ pub(crate) struct Config {
     pub(crate) witness: bool,
     /// How long what a leader has begun may go on once its authority is over.
     pub(crate) step_down: Duration,
+    /// Whether those with the best record come first. Nothing safety rests on: see [`leased::Command::Weigh`].
+    pub(crate) learned: Option<Keeping>,
 }
 
 /// A ring on a real clock, which wakes nobody on the microsecond. With a quorum of names it decides over places only, and
@@ -101,6 +110,8 @@ pub(super) struct Leased {
     /// Members by identity, as they were last seen, if nobody else has their name.
     known: BTreeMap<NodeId, String>,
     ready: BTreeMap<NodeId, Ready>,
+    /// What they say they are worth, as far as that counts.
+    standings: BTreeMap<NodeId, Standing>,
     /// Whom others believe to lead.
     beliefs: BTreeMap<NodeId, (NodeId, Epoch)>,
     /// Who last said that it is inside.
@@ -171,6 +182,7 @@ impl Leased {
             out: Outbox::new(),
             known: BTreeMap::new(),
             ready: BTreeMap::new(),
+            standings: BTreeMap::new(),
             beliefs: BTreeMap::new(),
             inside: None,
             list: Vec::new(),
@@ -266,7 +278,42 @@ impl Leased {
         let machine = Box::new(leased::Leased::new(ring, self.config.election, self.durable));
         self.stage = Stage::Inside { machine, founders, since: road.now };
         self.lacking = Some(road.now);
+        // First, as the best begins to claim when it starts.
+        let standings = self.standings.clone();
+        standings.into_iter().for_each(|(id, standing)| self.weigh(id, standing, road));
         self.input(Input::Start, road);
+    }
+
+    /// Whoever may not lead is worth nothing.
+    fn weigh(&mut self, id: NodeId, standing: Standing, road: &mut Road<'_>) {
+        let worth = if standing.observer { 0 } else { standing.attribute };
+        self.input(Input::Command(leased::Command::Weigh(id, worth)), road);
+    }
+
+    /// Those of the ring that may lead, and what they are worth; whether they lease from us.
+    fn candidates(&self) -> Vec<(NodeId, Standing, bool)> {
+        let Stage::Inside { machine, .. } = &self.stage else { return vec![] };
+        let facts = machine.ring().members_by_fact().filter(|fact| !fact.witness);
+        let ids = facts.map(|fact| fact.life.id());
+        let leased = |id| id == self.me.id || machine.ring().lease(id).is_some_and(|l| l.active);
+        let known = ids.filter_map(|id| Some((id, *self.standings.get(&id)?, leased(id))));
+        known.collect()
+    }
+
+    /// A leader whose tenure is over hands over to whoever is clearly better. It costs a time without a leader.
+    fn yield_to_better(&mut self, road: &mut Road<'_>) {
+        let Some(Keeping { tenure, margin }) = self.config.learned else { return };
+        let leadership = self.leadership(road.now);
+        let Why::Unchallenged { since } = leadership.why else { return };
+        let ours = self.standings.get(&self.me.id).map_or(0, |standing| standing.attribute);
+        let over = leadership.leader == Some(self.me.id) && road.now >= since + tenure;
+        let better = |&(_, standing, leased): &(NodeId, Standing, bool)| {
+            leased && !standing.observer && standing.attribute > ours.saturating_add(margin)
+        };
+        let best = self.candidates().into_iter().filter(better);
+        if over && let Some((best, ..)) = best.max_by_key(|(_, standing, _)| standing.attribute) {
+            self.input(Input::Command(leased::Command::Transfer(best)), road);
+        }
     }
 
     fn ring(&self, contacts: &[NodeId]) -> Ring {
@@ -436,6 +483,7 @@ impl Beside for Leased {
             if self.observes && self.machine().and_then(leased::Leased::authority).is_some() {
                 self.input(Input::Command(leased::Command::Resign), road);
             }
+            self.yield_to_better(road);
             self.look_around(road);
             if matches!(self.stage, Stage::Outside) {
                 self.tell_ready(&self.list, road);
@@ -516,7 +564,7 @@ impl Beside for Leased {
         }
     }
 
-    fn on_listed(&mut self, listed: &[Listed], _road: &mut Road<'_>) {
+    fn on_listed(&mut self, listed: &[Listed], road: &mut Road<'_>) {
         // Who has failed keeps its place until another bears its name; of two that bear it, nobody knows which is meant.
         let named = |name: &str| listed.iter().filter(|one| one.name == name).count();
         self.known.retain(|_, name| named(name) == 0);
@@ -524,6 +572,52 @@ impl Beside for Leased {
             .iter()
             .filter(|one| self.config.members.contains(&one.name) && named(&one.name) == 1);
         self.known.extend(members.map(|one| (one.peer.id, one.name.clone())));
+        if self.config.learned.is_none() {
+            return;
+        }
+        for one in listed {
+            let standing = one.standing(road.group);
+            let Some(standing) = standing.filter(|_| self.known.contains_key(&one.peer.id)) else {
+                continue;
+            };
+            if self.standings.insert(one.peer.id, standing) != Some(standing) {
+                self.weigh(one.peer.id, standing, road);
+            }
+        }
+        self.standings.retain(|id, _| self.known.contains_key(id));
+    }
+
+    /// By what they are worth; those that cannot be elected now last.
+    fn scores(&self) -> Vec<ScoreStatus> {
+        let candidates = self.candidates();
+        let away = |id: NodeId, standing: Standing| {
+            let found = candidates.iter().find(|(other, ..)| *other == id);
+            standing.observer || !found.is_some_and(|&(.., leased)| leased)
+        };
+        let mut all: Vec<(bool, Standing, NodeId)> =
+            self.standings.iter().map(|(&id, &one)| (away(id, one), one, id)).collect();
+        all.sort_by_key(|&(away, standing, _)| (away, Reverse(standing.attribute)));
+        let margin = self.config.learned.map_or(0, |keeping| keeping.margin);
+        let best = all.first().filter(|(away, ..)| !away).map_or(0, |(_, best, _)| best.attribute);
+        let behind = |standing: Standing| standing.attribute.saturating_add(margin) < best;
+        let score =
+            |(place, (away, standing, id)): (usize, (bool, Standing, NodeId))| ScoreStatus {
+                rank: u32::try_from(place + 1).unwrap_or(u32::MAX),
+                id: format!("{:016x}", id.get()),
+                name: self.known.get(&id).cloned().unwrap_or_default(),
+                score: f64::from(standing.attribute) / 1000.0,
+                samples: None,
+                away,
+                why: match (standing.observer, away) {
+                    (true, _) => "votes and may not lead, by its role or its hooks".to_owned(),
+                    (false, true) => "no lease with this node, which is all that counts".to_owned(),
+                    (false, false) if behind(standing) => {
+                        "by its own record; comes behind those that are clearly better".to_owned()
+                    }
+                    (false, false) => "by its own record".to_owned(),
+                },
+            };
+        all.into_iter().enumerate().map(score).collect()
     }
 
     fn beliefs(&self) -> BTreeMap<NodeId, (NodeId, Epoch)> {

@@ -72,7 +72,7 @@ pub(crate) fn election(name: &str, leader: Option<&str>, is_leader: bool) -> Ele
             id: "0000000000000007".to_owned(),
             name: "kitchen".to_owned(),
             score: 0.975,
-            samples: 40,
+            samples: Some(40),
             away: false,
             why: "amiss in about 1.0 of 40 samples that still count".to_owned(),
         }],

@@ -243,7 +243,7 @@ fn status(members: usize, round: usize, up: Duration, index: u64) -> Status {
                 id: id(at),
                 name: name(at, members),
                 score: 0.985 - 0.1 * at as f64,
-                samples: 50,
+                samples: Some(50),
                 away: at == 8,
                 why: format!("amiss in about {at} of 50 samples that still count"),
             })

@@ -1,7 +1,7 @@
 use bellwether_proto::{Boot, membership::medley};
 
 use super::*;
-use crate::handle::Handle;
+use crate::{handle::Handle, store};
 
 const NAMES: [&str; 5] = ["a", "b", "c", "d", "e"];
 
@@ -16,12 +16,14 @@ struct World {
     nodes: Vec<Option<Node>>,
     boots: Vec<u64>,
     kept: Vec<Option<Epoch>>,
+    records: Vec<Option<store::Worth>>,
     flying: Vec<(Time, usize, usize, Peer, Vec<u8>)>,
     /// Messages between these are lost.
     cut: Vec<(usize, usize)>,
     /// Stopped.
     asleep: Vec<usize>,
     flavour: leased::Flavour,
+    learned: Option<Keeping>,
     /// Every act: when, who, under which epoch.
     acts: Vec<(Time, usize, Epoch)>,
 }
@@ -43,7 +45,7 @@ fn config(members: usize, flavour: leased::Flavour, witness: bool) -> Config {
         .with_aftermath(ms(100))
         .with_sticky(true);
     let members = NAMES[..members].iter().map(|&name| name.to_owned()).collect();
-    Config { ring, election, members, witness, step_down: ms(100) }
+    Config { ring, election, members, witness, step_down: ms(100), learned: None }
 }
 
 impl World {
@@ -54,12 +56,19 @@ impl World {
             nodes: (0..members).map(|_| None).collect(),
             boots: vec![0; members],
             kept: vec![None; members],
+            records: vec![None; members],
             flying: vec![],
             cut: vec![],
             asleep: vec![],
             flavour,
+            learned: None,
             acts: vec![],
         }
+    }
+
+    fn by_record(members: usize, tenure: Duration, margin: u32) -> Self {
+        let learned = Some(Keeping { tenure, margin });
+        Self { learned, ..Self::new(members, leased::Flavour::Quorum) }
     }
 
     fn peer(&self, node: usize) -> Peer {
@@ -69,7 +78,9 @@ impl World {
     fn start(&mut self, node: usize) {
         self.boots[node] += 1;
         let me = self.peer(node);
-        let config = config(self.members, self.flavour, false);
+        let mut config = config(self.members, self.flavour, false);
+        config.learned = self.learned;
+        config.election = config.election.with_margin(self.learned.map_or(0, |one| one.margin));
         let (handle, inbox) = Handle::connect();
         let seat = Seat {
             name: "disk".to_owned(),
@@ -77,7 +88,7 @@ impl World {
             standing: Standing { observer: false, attribute: 1 },
             on_isolation: OnIsolation::default(),
             dirty: false,
-            learns: false,
+            learns: self.learned.is_some(),
         };
         let membership = medley::Config::new(medley::Strategy::Swim, medley::Form::Hardened);
         let settings = Settings {
@@ -89,11 +100,14 @@ impl World {
             survey: estimate::Config::of(10).unwrap(),
             timeout: ms(100),
             retry: ms(1_000),
-            sample: Duration::from_secs(10),
+            sample: ms(1_000),
         };
         let mut store = Store::fixed(me);
         if let Some(epoch) = self.kept[node] {
             store.keep_leased(Group::named("disk"), epoch).unwrap();
+        }
+        if let Some(record) = self.records[node] {
+            store.keep_worth(record).unwrap();
         }
         let seed = Seed::new(node as u64 + 100 * self.boots[node]);
         let mut core = Core::new(settings, store, vec![], self.now, seed);
@@ -104,22 +118,42 @@ impl World {
 
     /// Whoever runs is known to all that run, as the membership below would see to.
     fn introduce(&mut self) {
-        let running = (0..self.members).filter(|&node| self.nodes[node].is_some());
-        let listed: Vec<Listed> = running
-            .map(|node| Listed {
-                peer: self.peer(node),
-                name: NAMES[node].to_owned(),
-                groups: vec![],
-            })
-            .collect();
-        for node in self.nodes.iter_mut().flatten() {
+        self.introduce_as(|_, _, standing| standing);
+    }
+
+    /// To each as somebody else.
+    fn introduce_as(&mut self, mut seen: impl FnMut(usize, usize, Standing) -> Standing) {
+        let running = (0..self.members).filter_map(|at| Some((at, self.nodes[at].as_ref()?)));
+        let stands = running.map(|(at, node)| (at, node.core.settings.elections[0].stands()));
+        let stands: Vec<(usize, Standing)> = stands.collect();
+        let peers: Vec<Peer> = (0..self.members).map(|node| self.peer(node)).collect();
+        for (to, node) in self.nodes.iter_mut().enumerate() {
+            let Some(node) = node else { continue };
+            let listed: Vec<Listed> = stands
+                .iter()
+                .map(|&(of, standing)| Listed {
+                    peer: peers[of],
+                    name: NAMES[of].to_owned(),
+                    standings: vec![(Group::named("disk"), seen(to, of, standing))],
+                })
+                .collect();
             node.core.each_aside(self.now, |machine, road| machine.on_listed(&listed, road));
+        }
+    }
+
+    /// For a while, in which what nodes say of themselves gets about.
+    fn gossip(&mut self, span: Duration) {
+        let end = self.now + span;
+        while self.now < end {
+            self.pass(ms(200));
+            self.introduce();
         }
     }
 
     fn stop(&mut self, node: usize) {
         if let Some(node_) = self.nodes[node].take() {
             self.kept[node] = node_.core.store.leased(Group::named("disk"));
+            self.records[node] = node_.core.store.worth();
         }
     }
 
@@ -309,7 +343,7 @@ fn two_of_one_name_are_nobody() {
     let twins = [1, 2, 9].map(|id| Listed {
         peer: Peer::new(NodeId::new(id), Boot::new(1)),
         name: NAMES[if id == 1 { 0 } else { 1 }].to_owned(),
-        groups: vec![],
+        standings: vec![],
     });
     let Some(Node { core, .. }) = &mut world.nodes[0] else { unreachable!() };
     core.each_aside(world.now, |machine, road| machine.on_listed(&twins, road));
@@ -323,13 +357,22 @@ fn two_of_one_name_are_nobody() {
 /// Crashes, restarts, pauses and cuts at random; whoever may act acts all the time.
 #[test]
 fn no_two_act_whatever_happens() {
-    for seed in 0..10 {
+    for seed in 0..16 {
         let members = [3, 5][seed as usize % 2];
         let mut rng = Seed::new(seed).named("chaos").rng();
         let mut pick = |below: usize| (rng.unit() * below as f64) as usize % below.max(1);
         let mut world = World::new(members, leased::Flavour::Quorum);
+        if seed >= 10 {
+            // As many hand-overs as can be, to whomever each takes for the best.
+            world.learned = Some(Keeping { tenure: ms(500), margin: 0 });
+        }
         (0..members).for_each(|node| world.start(node));
         for _ in 0..25 {
+            if world.learned.is_some() {
+                let mut seen =
+                    || Standing { observer: pick(10) == 0, attribute: pick(1_000) as u32 };
+                world.introduce_as(|_, _, _| seen());
+            }
             let node = pick(members);
             match pick(6) {
                 0 => world.stop(node),
@@ -367,7 +410,7 @@ fn no_two_act_whatever_happens() {
                 world.start(node);
             }
         }
-        world.pass(ms(40_000));
+        world.gossip(ms(40_000));
         let state = || -> Vec<String> {
             let cores = world.nodes.iter().flatten().map(|node| &node.core);
             cores.map(|core| format!("{:#?}", core.beside[0].machine)).collect()
@@ -418,4 +461,90 @@ fn who_was_killed_joins_again() {
             );
         }
     }
+}
+
+/// Its record precedes it, however much the hash would like it to lead.
+#[test]
+fn who_keeps_crashing_is_not_elected_while_another_lives() {
+    let terms_of_the_flapper = |learned: bool| {
+        let mut world = World::new(5, leased::Flavour::Quorum);
+        if learned {
+            world = World::by_record(5, ms(60_000), 100);
+        }
+        (0..5).for_each(|node| world.start(node));
+        // All are worth the same yet: the hash decides.
+        world.gossip(ms(4_000));
+        let flapper = world.leader().unwrap();
+        let mut epochs = BTreeSet::new();
+        for round in 0..4 {
+            for _ in 0..3 {
+                world.stop(flapper);
+                world.gossip(ms(600));
+                world.start(flapper);
+                world.gossip(ms(2_400));
+            }
+            // Now somebody else fails, once, and all that live have to choose.
+            let leader = world.settled();
+            if leader != flapper && round > 0 {
+                world.stop(leader);
+                world.gossip(ms(4_000));
+                world.start(leader);
+                world.gossip(ms(6_000));
+            }
+            let all = world.acts.iter().filter(|&&(_, node, _)| node == flapper);
+            epochs = all.map(|&(.., epoch)| epoch).collect();
+        }
+        assert!(world.leader().is_some());
+        world.check();
+        epochs.len()
+    };
+    assert_eq!(terms_of_the_flapper(true), 1, "the first, when nothing was known of it");
+    assert!(terms_of_the_flapper(false) > 1, "or this shows nothing");
+}
+
+#[test]
+fn a_leader_hands_over_to_whoever_is_clearly_better_once_its_tenure_is_over() {
+    let mut world = World::by_record(3, ms(15_000), 100);
+    (0..3).for_each(|node| world.start(node));
+    world.gossip(ms(4_000));
+    let first = world.leader().unwrap();
+    let since = world.acts[0].0;
+    for _ in 0..10 {
+        let Some(Node { core, inbox, .. }) = &mut world.nodes[first] else { unreachable!() };
+        let (election, of) = ("disk".to_owned(), Some(NAMES[first].to_owned()));
+        core.on_request(world.now, Request::Report { election, of, cost: 100 }, inbox).unwrap();
+        world.gossip(ms(1_000));
+        assert_eq!(world.leader(), Some(first), "it is left in office at first");
+    }
+    world.gossip(ms(5_000));
+    let second = world.leader().unwrap();
+    assert_ne!(second, first);
+    let last = world.acts.iter().filter(|&&(_, node, _)| node == first).map(|&(at, ..)| at).max();
+    let led = last.unwrap().since(since);
+    assert!(led >= ms(15_000) && led < ms(15_500), "{led}");
+    let scores = |at: usize| world.nodes[at].as_ref().unwrap().core.beside[0].machine.scores();
+    let worst = scores(second).pop().unwrap();
+    assert_eq!((worst.name.as_str(), worst.away), (NAMES[first], false));
+    assert!(worst.score < 0.6, "{worst:?}");
+    // Fifty good samples are forgiven by then, and it does not come back for that.
+    world.gossip(ms(60_000));
+    assert_eq!(world.leader(), Some(second));
+    world.check();
+}
+
+#[test]
+fn a_margin_keeps_a_leader_that_is_hardly_worse() {
+    let mut world = World::by_record(3, ms(1_000), 100);
+    (0..3).for_each(|node| world.start(node));
+    world.gossip(ms(4_000));
+    let first = world.leader().unwrap();
+    for (better, leads) in [(100, true), (101, false)] {
+        let worth = |of| if of == first { 500 } else { 500 + better };
+        for _ in 0..20 {
+            world.pass(ms(200));
+            world.introduce_as(|_, of, standing| Standing { attribute: worth(of), ..standing });
+        }
+        assert_eq!(world.leader() == Some(first), leads, "better by {better}");
+    }
+    world.check();
 }

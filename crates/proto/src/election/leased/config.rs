@@ -34,6 +34,7 @@ pub struct Config {
     pub(super) backers: usize,
     pub(super) aftermath: Option<Duration>,
     pub(super) sticky: bool,
+    pub(super) margin: u32,
 }
 
 impl Config {
@@ -47,6 +48,7 @@ impl Config {
             backers: 1,
             aftermath: None,
             sticky: false,
+            margin: 0,
         }
     }
 
@@ -82,6 +84,12 @@ impl Config {
     /// the past.
     pub const fn with_sticky(self, sticky: bool) -> Self {
         Self { sticky, ..self }
+    }
+
+    /// By quorum: by how much a member must be [worth less](super::Command::Weigh) than the best to come behind the others.
+    /// Raising it makes the key decide more often, about which members cannot differ.
+    pub const fn with_margin(self, margin: u32) -> Self {
+        Self { margin, ..self }
     }
 
     /// How many members there must be, the leader included. Above one, nobody leads alone; raising it trades

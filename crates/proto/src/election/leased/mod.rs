@@ -12,7 +12,7 @@
 //! Office   --leases run out----------------> Office    answers with nobody until they are renewed          (R11.4)
 //! Office   --a larger epoch----------------> Follower
 //! Office   --neighbourhood changed---------> Office    quorum: Install, old and new witnesses together     (R11.9)
-//! Office   --Resign, Transfer, a closer one> Ceding    Lead to the neighbours                              (R11.6)
+//! Office   --Resign, Transfer, a better one> Ceding    Lead to the neighbours                              (R11.6)
 //! Ceding   --LeadAck of all----------------> Follower  Take to the heir
 //! any      --Claim-------------------------> any       Grant, if the leader we back is lost to us; or Refuse
 //! any      --Lead--------------------------> any       LeadAck
@@ -24,6 +24,11 @@
 //!
 //! Departure: the register and the witnesses ride on lease messages as a [`Stamp`] around them, so that the ring knows
 //! nothing of leaders.
+//!
+//! Departure: by quorum, members may be worth more or less to whoever hosts them ([`Command::Weigh`]); then those worth
+//! clearly less than the best come behind the others. That is about who claims and when. What is granted, and how long
+//! a leader waits before it acts, knows nothing of it, so that two never lead though members differ about each other's
+//! worth.
 //!
 //! Departure: a joiner that owns the key is handed the office when it is a member, not in the acknowledgement that makes
 //! it one; the incumbent stops before it says so, either way.
@@ -60,6 +65,9 @@ pub enum Command {
     Resign,
     /// Stop leading, in favour of this neighbour.
     Transfer(NodeId),
+    /// By quorum: from now on take this member to be worth so much; larger is better. Whoever was not weighed is worth
+    /// nothing.
+    Weigh(NodeId, u32),
 }
 
 /// What the application should be told.
@@ -159,6 +167,8 @@ pub struct Leased {
     taken: Option<Epoch>,
     /// Since when nobody leads as far as we know.
     lacking: Option<Time>,
+    /// What members are worth.
+    worths: BTreeMap<NodeId, u32>,
     alarm: Time,
 }
 
@@ -186,6 +196,7 @@ impl Leased {
             electorate: None,
             taken: None,
             lacking: Some(Time::ZERO),
+            worths: BTreeMap::new(),
             alarm: Time::NEVER,
             ring,
         };
@@ -233,6 +244,22 @@ impl Leased {
 
     fn closeness(&self, life: Life) -> impl Ord + use<> {
         self.ring.config().space().closeness(life.id(), self.config.key)
+    }
+
+    fn worth(&self, life: Life) -> u32 {
+        self.worths.get(&life.id()).copied().unwrap_or_default()
+    }
+
+    /// What the best of the living is worth.
+    fn best(&self) -> u32 {
+        let living = self.candidates().filter(|life| self.ring.suspected(life.id()).is_none());
+        living.map(|life| self.worth(life)).max().unwrap_or_default()
+    }
+
+    /// In which order they should lead: those worth clearly less than the best are behind, and in either half the key
+    /// decides. Members seldom differ about who is in which.
+    fn order(&self, life: Life, best: u32) -> impl Ord + use<> {
+        (self.worth(life).saturating_add(self.config.margin) < best, self.closeness(life))
     }
 
     fn stamp(&self) -> Stamp {

@@ -35,12 +35,13 @@ impl Leased {
             (Flavour::Fast, Some((_, condemned))) => condemned,
             _ => false,
         };
-        let ours = self.closeness(me);
+        let best = self.best();
+        let ours = self.order(me, best);
         let mut stands = false;
         let mut before = 0;
         for life in self.candidates() {
             stands |= life == me;
-            before += u64::from(self.closeness(life) < ours && !passed_over(life));
+            before += u64::from(self.order(life, best) < ours && !passed_over(life));
         }
         stands.then_some(before)
     }
@@ -178,10 +179,9 @@ impl Leased {
         let Bid::Office(office) = &self.bid else { return };
         let stays = self.config.sticky && self.config.flavour == Flavour::Quorum;
         if acts && !office.chosen && !stays {
-            let ours = self.closeness(self.ring.life());
-            let closer = self.candidates().filter(|&life| self.closeness(life) < ours);
-            let closest = closer.min_by_key(|&life| self.closeness(life));
-            if let Some(heir) = closest {
+            let best = self.best();
+            let first = self.candidates().min_by_key(|&life| self.order(life, best));
+            if let Some(heir) = first.filter(|&first| first != self.ring.life()) {
                 self.hand_over(now, heir, out);
             }
         }
@@ -193,7 +193,15 @@ impl Leased {
             Command::Transfer(id) => self.candidates().find(|life| life.id() == id && *life != me),
             Command::Resign => {
                 let others = self.candidates().filter(|&life| life != me && self.holds(life));
-                others.min_by_key(|&life| self.closeness(life))
+                let best = self.best();
+                others.min_by_key(|&life| self.order(life, best))
+            }
+            Command::Weigh(id, worth) => {
+                // Without a quorum the promise rests on members agreeing about who comes first.
+                if self.config.flavour == Flavour::Quorum {
+                    self.worths.insert(id, worth);
+                }
+                None
             }
         };
         if let Some(heir) = heir {

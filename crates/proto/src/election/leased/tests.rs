@@ -218,6 +218,92 @@ fn who_leads_resigns_or_hands_over_without_a_wait() {
     }
 }
 
+/// A settled ring of nine, all of them neighbours, in which a leader stays, and each has been told by `worth` what each is
+/// worth. Who is no neighbour of the leader would notice later that it is gone.
+fn weighed(flavour: Flavour, worth: impl Fn(u64, u64) -> u32) -> Net {
+    let mut net = Net::new();
+    let founders: Vec<Peer> = (0..9).map(peer).collect();
+    for one in 0..9 {
+        let below = below().with_neighbours(4).unwrap();
+        let ring = Ring::new(peer(one), below, Seed::new(one), &founders, &[]);
+        net.start(Leased::new(ring, config(flavour).with_sticky(true).with_margin(100), None));
+    }
+    net.run(ms(10_000));
+    for (by, of) in (0..9).flat_map(|by| (0..9).map(move |of| (by, of))) {
+        net.input(by, Input::Command(Command::Weigh(id(of), worth(by, of))));
+    }
+    net
+}
+
+#[test]
+fn by_quorum_who_is_worth_most_comes_first_in_the_same_time() {
+    for after in (0..1_000).step_by(90) {
+        let mut net = weighed(Flavour::Quorum, |_, of| if of == 5 || of == 7 { 900 } else { 400 });
+        net.run(ms(after));
+        assert_eq!(net.leader(), Some(0), "nobody takes over from a leader in office");
+        let crash = net.now;
+        net.nodes.remove(&0);
+        net.run(ms(8_000));
+        let (at, leader, _) = *net.elected.last().unwrap();
+        assert!(matches!(leader, 5 | 7), "n{leader} leads");
+        let took = at.since(crash);
+        assert!(took < ms(4_500 + 20 + 1), "after {after}: {took}");
+        net.input(leader, Input::Command(Command::Resign));
+        net.run(ms(500));
+        assert_eq!(net.leader(), Some(if leader == 5 { 7 } else { 5 }));
+        assert!(net.gaps.iter().all(|gap| !gap.is_zero()), "{:?}", net.gaps);
+    }
+}
+
+#[test]
+fn without_a_quorum_worth_is_nothing_to_go_by() {
+    for flavour in [Flavour::Conservative, Flavour::Fast] {
+        let mut net = weighed(flavour, |_, of| if of == 5 { 900 } else { 400 });
+        net.nodes.remove(&0);
+        net.run(ms(12_000));
+        assert!(net.leader().is_some_and(|leader| leader != 5), "{flavour:?}: {:?}", net.leader());
+    }
+}
+
+/// While news of a record is on its way, two may take each other to come first, and wait for each other once; or each itself,
+/// and claim against each other.
+#[test]
+fn who_differ_about_a_record_never_both_lead() {
+    for (ours, theirs) in [(700, 1_000), (1_000, 700)] {
+        for after in (0..1_000).step_by(90) {
+            let mut net = weighed(Flavour::Quorum, |by, of| match of {
+                5 if by == 5 => ours,
+                5 => theirs,
+                7 => 850,
+                _ => 400,
+            });
+            net.run(ms(after));
+            let crash = net.now;
+            net.nodes.remove(&0);
+            net.run(ms(20_000));
+            assert!(net.gaps.iter().all(|gap| !gap.is_zero()), "{:?}", net.gaps);
+            if ours < theirs {
+                let (at, leader, _) = *net.elected.last().unwrap();
+                assert_eq!(net.leader(), Some(leader));
+                // The patience of one.
+                let took = at.since(crash);
+                assert!(took < ms(4_521 + 6_000), "{ours}, after {after}: {took}");
+            }
+        }
+    }
+}
+
+/// A record that has become a little worse is no reason to come behind.
+#[test]
+fn between_those_worth_about_the_same_the_key_decides() {
+    for (worth, first) in [(400, true), (399, false)] {
+        let mut net = weighed(Flavour::Quorum, |_, of| if of == 1 { worth } else { 500 });
+        net.nodes.remove(&0);
+        net.run(ms(8_000));
+        assert_eq!(net.leader() == Some(1), first, "worth {worth}");
+    }
+}
+
 #[test]
 fn a_joiner_that_owns_the_key_is_handed_the_office() {
     for flavour in FLAVOURS {
