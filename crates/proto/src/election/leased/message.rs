@@ -129,6 +129,11 @@ pub enum Body {
         /// The epoch that is over.
         epoch: Epoch,
     },
+    /// I claimed this epoch, or earlier ones, in vain, and shall never lead under it.
+    Forgo {
+        /// The epoch.
+        epoch: Epoch,
+    },
     /// The stamp's electorate is in force.
     Install,
     /// Known.
@@ -275,12 +280,16 @@ impl Wire for Message {
                 sink.u8(8);
                 put_mark(sink, *mark);
             }
+            Body::Forgo { epoch } => {
+                sink.u8(9);
+                put_epoch(sink, *epoch);
+            }
         }
     }
 
     fn decode(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
         let stamp = take_some(reader, "stamp", Stamp::decode)?;
-        let body = match reader.kind("leased message", 9)? {
+        let body = match reader.kind("leased message", 10)? {
             0 => Body::Ring(ring::Message::decode(reader)?),
             1 => Body::Claim {
                 epoch: take_epoch(reader)?,
@@ -301,7 +310,8 @@ impl Wire for Message {
             }
             6 => Body::Take { epoch: take_epoch(reader)? },
             7 => Body::Install,
-            _ => Body::Installed { mark: take_mark(reader)? },
+            8 => Body::Installed { mark: take_mark(reader)? },
+            _ => Body::Forgo { epoch: take_epoch(reader)? },
         };
         Ok(Self { stamp, body })
     }

@@ -9,12 +9,14 @@
 //! Asking   --Grant of a majority, or all---> Office    acts after the wait                                 (R11.5)
 //! Asking   --a larger epoch, or time up----> Follower
 //! Office   --the wait is over--------------> Office    Lead to everybody
+//! Asking   --in vain-----------------------> Follower  quorum: Forgo to the witnesses
 //! Office   --leases run out----------------> Office    answers with nobody until they are renewed          (R11.4)
 //! Office   --a larger epoch----------------> Follower
 //! Office   --neighbourhood changed---------> Office    quorum: Install, old and new witnesses together     (R11.9)
 //! Office   --Resign, Transfer, a better one> Ceding    Lead to the neighbours                              (R11.6)
 //! Ceding   --LeadAck of all----------------> Follower  Take to the heir
 //! any      --Claim-------------------------> any       Grant, if the leader we back is lost to us; or Refuse
+//! any      --Forgo-------------------------> any       whom we backed will not lead, and is lost to us
 //! any      --Lead--------------------------> any       LeadAck
 //! any      --Install-----------------------> any       Installed
 //! ```
@@ -158,6 +160,8 @@ pub struct Leased {
     bid: Bid,
     /// Whom we have promised ourselves to, and by which epoch somebody can count on us.
     promised: Option<Epoch>,
+    /// The same, if whoever it was has said that it will not lead.
+    forgone: Option<Epoch>,
     /// Whether, as we did, nobody that had not stopped could count on us.
     free: bool,
     backed: Option<Epoch>,
@@ -190,6 +194,7 @@ impl Leased {
             bid: Bid::None,
             // No claim below what past lives knew is granted.
             promised: durable,
+            forgone: None,
             free: true,
             backed: None,
             backed_at: Time::ZERO,
@@ -306,10 +311,10 @@ impl Leased {
             _ => None,
         };
         if let Some(epoch) = ours.filter(|&ours| ours < register.epoch) {
-            if matches!(self.bid, Bid::Office(_)) {
-                out.emit(Event::Deposed { epoch });
+            match core::mem::replace(&mut self.bid, Bid::None) {
+                Bid::Office(_) => out.emit(Event::Deposed { epoch }),
+                _ => self.forgo(epoch, out),
             }
-            self.bid = Bid::None;
         }
     }
 
@@ -408,6 +413,11 @@ impl Leased {
             Body::Lead => self.on_lead(from, message, out),
             Body::LeadAck { epoch, handed } => self.on_lead_ack(now, from, epoch, handed),
             Body::Take { epoch } => self.on_take(epoch),
+            Body::Forgo { epoch } => {
+                if self.promised.is_some_and(|ours| ours.minter() == from && ours <= epoch) {
+                    self.forgone = self.promised;
+                }
+            }
             Body::Install => {
                 let sent = message.stamp.as_ref().and_then(|stamp| stamp.electorate.as_ref());
                 // Who has promised itself to a later leader helps no earlier one to change anything.

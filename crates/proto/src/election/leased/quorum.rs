@@ -96,6 +96,7 @@ impl Leased {
                 let ours = leader == self.me;
                 let stale = now.since(self.backed_at) >= self.session() * 2;
                 leader == life.peer
+                    || self.forgone == self.promised
                     || after.is_some_and(|after| after >= promised)
                     || heir
                     || !listed
@@ -139,16 +140,30 @@ impl Leased {
     /// A witness has promised itself to a later one: claim a later one still, after a while of our own.
     pub(super) fn on_refuse(&mut self, now: Time, epoch: Epoch, message: &Message) {
         let backs = message.stamp.as_ref().and_then(|stamp| stamp.backs);
-        let jitter = mix(self.me.id.get() ^ epoch.counter()) % self.session().as_micros().max(1);
         if !matches!(&self.bid, Bid::Asking(asking) if asking.epoch == epoch && backs > Some(epoch))
         {
             return;
         }
+        let again = now + self.pause(epoch);
         let epoch = self.mint();
         if let Bid::Asking(asking) = &mut self.bid {
             asking.epoch = epoch;
             asking.granted.clear();
-            asking.again = now + Duration::from_micros(jitter);
+            asking.again = again;
+        }
+    }
+
+    /// A while of our own, up to a session.
+    fn pause(&self, epoch: Epoch) -> Duration {
+        let length = self.session().as_micros().max(1);
+        Duration::from_micros(mix(self.me.id.get() ^ epoch.counter()) % length)
+    }
+
+    /// Frees those that have promised themselves to us, to whom we would be as good as a leader for as long as we live.
+    pub(super) fn forgo(&self, epoch: Epoch, out: &mut OutboxOf<Self>) {
+        let witnesses = self.electorate.iter().flat_map(Electorate::members);
+        for witness in witnesses.filter(|witness| witness.peer != self.me) {
+            self.say(out, witness.id(), Body::Forgo { epoch });
         }
     }
 
@@ -158,8 +173,10 @@ impl Leased {
         let (me, epoch) = (self.ring.life(), asking.epoch);
         let after = self.taken.filter(|_| asking.chosen);
         if now >= asking.since + self.session() * 4 {
-            // In vain; those before us may have been right.
-            self.lacking = Some(now);
+            // In vain; those before us may have been right. Whoever still asks has time to ask those that we free, and two
+            // that gave up together do not begin together.
+            self.forgo(epoch, out);
+            self.lacking = Some(now + (self.session() + self.pause(epoch)) * 2);
             return;
         }
         if now >= asking.again {
