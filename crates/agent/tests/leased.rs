@@ -27,7 +27,8 @@ fn config(node: usize, folder: &Path, addresses: &[SocketAddr]) -> Config {
     let seed = |address: &SocketAddr| Seed { host: address.ip().to_string(), port: address.port() };
     config.join = addresses.iter().map(seed).collect();
     let members = (0..addresses.len()).map(|node| format!("node-{node}")).collect();
-    let mode = Mode::Leased(Leased { members, flavour: Flavour::Quorum, drift: 1_000, learned: None });
+    let mode =
+        Mode::Leased(Leased { members, flavour: Flavour::Quorum, drift: 1_000, learned: None });
     config.elections = vec![Election { name: "disk".to_owned(), mode, ..Election::default() }];
     config
 }
