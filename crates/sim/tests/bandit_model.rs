@@ -10,8 +10,8 @@
 //! with each input is tried once; a state of the whole is three numbers and a set of messages.
 
 use std::{
-    collections::{BTreeMap, BTreeSet, HashSet, VecDeque},
-    hash::{BuildHasherDefault, DefaultHasher, Hash, Hasher},
+    collections::{BTreeMap, BTreeSet, VecDeque},
+    hash::{DefaultHasher, Hash, Hasher},
     sync::Arc,
 };
 
@@ -85,7 +85,7 @@ impl Node {
 }
 
 /// Some of the messages, by number.
-#[derive(Clone, Copy, Default, Eq, Hash, PartialEq)]
+#[derive(Clone, Copy, Default, Eq, Ord, PartialEq, PartialOrd)]
 struct Set([u64; 8]);
 
 impl Set {
@@ -117,7 +117,7 @@ impl Set {
 }
 
 /// The whole: nodes by the number of their state.
-#[derive(Clone, Copy, Eq, Hash, PartialEq)]
+#[derive(Clone, Copy, Eq, Ord, PartialEq, PartialOrd)]
 struct State {
     nodes: [u32; COUNT],
     /// Messages sent so far.
@@ -144,8 +144,16 @@ struct Checker {
     /// Every state of any node, by number.
     nodes: Vec<Node>,
     numbers: BTreeMap<(u64, u64), u32>,
-    /// By node: what it does on a timeout, in a restart, and with each message.
-    moves: Vec<(Option<Option<Move>>, Option<Move>, Vec<Option<Move>>)>,
+    /// By state of a node.
+    moves: Vec<Moves>,
+}
+
+/// What a node does, as far as that was tried.
+#[derive(Default)]
+struct Moves {
+    timeout: Option<Option<Move>>,
+    restart: Option<Move>,
+    messages: Vec<Option<Move>>,
 }
 
 struct Found {
@@ -197,7 +205,7 @@ impl Checker {
         let next = self.nodes.len() as u32;
         *self.numbers.entry(fingerprint).or_insert_with(|| {
             self.nodes.push(node);
-            self.moves.push((None, None, Vec::new()));
+            self.moves.push(Moves::default());
             next
         })
     }
@@ -297,7 +305,7 @@ impl Checker {
     }
 
     fn deliver(&mut self, number: u16, from: u32) -> Move {
-        let known = &self.moves[from as usize].2;
+        let known = &self.moves[from as usize].messages;
         if let Some(&Some(found)) = known.get(usize::from(number)) {
             return found;
         }
@@ -305,7 +313,7 @@ impl Checker {
         let node = self.nodes[from as usize].clone();
         let input = Input::Message { from: peer, via: peer.id, message: &message };
         let found = self.input(node, input);
-        let known = &mut self.moves[from as usize].2;
+        let known = &mut self.moves[from as usize].messages;
         known.resize(known.len().max(usize::from(number) + 1), None);
         known[usize::from(number)] = Some(found);
         found
@@ -313,7 +321,7 @@ impl Checker {
 
     /// `None` if it waits for nothing.
     fn time_out(&mut self, from: u32) -> Option<Move> {
-        if let Some(found) = self.moves[from as usize].0 {
+        if let Some(found) = self.moves[from as usize].timeout {
             return found;
         }
         let mut node = self.nodes[from as usize].clone();
@@ -321,12 +329,12 @@ impl Checker {
             node.clock = node.clock.max(at);
             self.input(node, Input::Timeout)
         });
-        self.moves[from as usize].0 = Some(found);
+        self.moves[from as usize].timeout = Some(found);
         found
     }
 
     fn restart(&mut self, from: u32) -> Move {
-        if let Some(found) = self.moves[from as usize].1 {
+        if let Some(found) = self.moves[from as usize].restart {
             return found;
         }
         let mut node = self.nodes[from as usize].clone();
@@ -334,7 +342,7 @@ impl Checker {
         node.machine = self.machine(node.at, node.boot, node.disk.as_ref());
         node.unwritten = None;
         let found = self.input(node, Input::Start);
-        self.moves[from as usize].1 = Some(found);
+        self.moves[from as usize].restart = Some(found);
         found
     }
 
@@ -421,8 +429,7 @@ impl Checker {
     fn explore(mut self, begin: impl FnOnce(&mut Self, &mut State)) -> Found {
         let mut first = self.start();
         begin(&mut self, &mut first);
-        let mut seen: HashSet<State, BuildHasherDefault<DefaultHasher>> = HashSet::default();
-        seen.insert(first);
+        let mut seen = BTreeSet::from([first]);
         let mut history: Vec<(u32, Option<Step>)> = vec![(0, None)];
         let mut queue = VecDeque::from([(0, first)]);
         let (mut cut, mut elected, mut violation) = (false, false, None);

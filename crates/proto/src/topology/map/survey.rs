@@ -18,7 +18,7 @@ use crate::{
 pub struct Answer {
     /// The best member of our component.
     pub leader: NodeId,
-    /// Its score by the criterion, see [`Merit`](super::criterion::Merit).
+    /// Its score by the criterion, see [`Merit`](crate::topology::criterion::Merit).
     pub score: u64,
     /// How many are in the component.
     pub members: u32,
