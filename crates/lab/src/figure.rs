@@ -269,7 +269,8 @@ impl Figure {
                 ErrorBar::new_vertical(x, low, y.value, high, colour.stroke_width(1), 7)
             });
             chart.draw_series(bars)?;
-            let dots = series.points.iter().map(|point| Circle::new(at(point), 3, colour.filled()));
+            let placed = series.points.iter().filter(|(_, y)| !self.y.log || y.value > 0.0);
+            let dots = placed.map(|point| Circle::new(at(point), 3, colour.filled()));
             chart
                 .draw_series(dots)?
                 .label(series.name.as_str())
@@ -387,6 +388,15 @@ mod tests {
         assert!(matches!(corner(&[(0.9, 0.9)]), UpperLeft));
         assert!(matches!(corner(&[(0.1, 0.9)]), UpperRight));
         assert!(matches!(corner(&[(0.1, 0.9), (0.5, 0.9), (0.9, 0.9)]), LowerRight));
+    }
+
+    #[test]
+    fn zero_has_no_place_on_a_logarithmic_axis() {
+        let mut one = figure(true);
+        let dots = |figure: &Figure| figure.svg().matches("<circle").count();
+        let before = dots(&one);
+        one.series[0].points.push((5.0, Estimate::exact(0.0)));
+        assert_eq!(dots(&one), before);
     }
 
     #[test]
