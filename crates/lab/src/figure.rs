@@ -37,17 +37,28 @@ pub struct Axis {
     pub label: String,
     /// Whether equal distances are equal ratios.
     pub log: bool,
+    /// What stands at 1, 2 and so on, if those are no quantities.
+    pub names: Vec<String>,
 }
 
 impl Axis {
     /// Equal distances are equal differences.
     pub fn linear(label: impl Into<String>) -> Self {
-        Self { label: label.into(), log: false }
+        Self { label: label.into(), log: false, names: Vec::new() }
     }
 
     /// Equal distances are equal ratios.
     pub fn log(label: impl Into<String>) -> Self {
-        Self { label: label.into(), log: true }
+        Self { label: label.into(), log: true, names: Vec::new() }
+    }
+
+    /// Names, the first of them at 1.
+    pub fn named<Name: Into<String>>(
+        label: impl Into<String>,
+        names: impl IntoIterator<Item = Name>,
+    ) -> Self {
+        let names = names.into_iter().map(Into::into).collect();
+        Self { label: label.into(), log: false, names }
     }
 }
 
@@ -57,12 +68,17 @@ struct Scale {
     /// The ends, as logarithms where the axis is logarithmic.
     low: f64,
     high: f64,
+    names: Vec<String>,
 }
 
 impl Scale {
-    /// Spans all finite values, with some room; a linear one starts from zero if nothing is below.
+    /// Spans all names, or all finite values with some room; a linear one starts from zero if nothing is below.
     fn over(axis: &Axis, values: impl Iterator<Item = f64>, room: f64) -> Self {
-        let mut scale = Self { log: axis.log, low: f64::INFINITY, high: f64::NEG_INFINITY };
+        let names = axis.names.clone();
+        if !names.is_empty() {
+            return Self { log: false, low: 0.5, high: names.len() as f64 + 0.5, names };
+        }
+        let mut scale = Self { log: axis.log, low: f64::INFINITY, high: f64::NEG_INFINITY, names };
         for value in values {
             let place = scale.place(value);
             if !place.is_finite() {
@@ -72,7 +88,7 @@ impl Scale {
             scale.high = scale.high.max(place);
         }
         if scale.low > scale.high {
-            return Self { log: axis.log, low: 0.0, high: 1.0 };
+            return Self { low: 0.0, high: 1.0, ..scale };
         }
         let room = if scale.high > scale.low { (scale.high - scale.low) * room } else { 0.5 };
         scale.high += room;
@@ -102,8 +118,11 @@ impl Ranged for Scale {
         from + libm::round(f64::from(to - from) * self.share(*value)) as i32
     }
 
-    /// Round values: 1, 2 and 5 times powers of ten, or multiples of one of them.
+    /// Round values: 1, 2 and 5 times powers of ten, or multiples of one of them. Names are all there.
     fn key_points<Hint: KeyPointHint>(&self, _: Hint) -> Vec<f64> {
+        if !self.names.is_empty() {
+            return (1..=self.names.len()).map(|place| place as f64).collect();
+        }
         let steps = |exponent: i32| {
             [1.0, 2.0, 5.0].map(|digit| digit * libm::pow(10.0, f64::from(exponent)))
         };
@@ -134,12 +153,17 @@ impl ValueFormatter<f64> for Scale {
             false => text,
         }
     }
+
+    fn format_ext(&self, value: &f64) -> String {
+        let name = self.names.get((*value as usize).wrapping_sub(1));
+        name.cloned().unwrap_or_else(|| Self::format(value))
+    }
 }
 
 /// One row of points or one curve.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Series {
-    /// What the legend calls it.
+    /// What the legend calls it; without a name, as a line through points that have one, it is not listed.
     pub name: String,
     /// Which colour; a curve shares that of the points it predicts.
     pub colour: usize,
@@ -230,9 +254,12 @@ impl Figure {
             let at = |(x, y): &(f64, Estimate)| (*x, y.value);
             if series.line {
                 let line = LineSeries::new(series.points.iter().map(at), colour.stroke_width(2));
-                chart.draw_series(line)?.label(series.name.as_str()).legend(move |(x, y)| {
-                    PathElement::new([(x, y), (x + 18, y)], colour.stroke_width(2))
-                });
+                let drawn = chart.draw_series(line)?;
+                if !series.name.is_empty() {
+                    drawn.label(series.name.as_str()).legend(move |(x, y)| {
+                        PathElement::new([(x, y), (x + 18, y)], colour.stroke_width(2))
+                    });
+                }
                 continue;
             }
             // On a logarithmic axis a bar that reaches zero has no lower end to draw.
@@ -242,7 +269,8 @@ impl Figure {
                 ErrorBar::new_vertical(x, low, y.value, high, colour.stroke_width(1), 7)
             });
             chart.draw_series(bars)?;
-            let dots = series.points.iter().map(|point| Circle::new(at(point), 3, colour.filled()));
+            let placed = series.points.iter().filter(|(_, y)| !self.y.log || y.value > 0.0);
+            let dots = placed.map(|point| Circle::new(at(point), 3, colour.filled()));
             chart
                 .draw_series(dots)?
                 .label(series.name.as_str())
@@ -299,7 +327,7 @@ mod tests {
     use super::*;
 
     fn figure(log: bool) -> Figure {
-        let axis = |label: &str| Axis { label: label.into(), log };
+        let axis = |label: &str| Axis { log, ..Axis::linear(label) };
         let bar = Estimate { value: 2.0, half_width: 0.5 };
         Figure {
             name: "f".into(),
@@ -330,7 +358,7 @@ mod tests {
         let ticks = |axis: Axis, low, high| {
             let scale = Scale::over(&axis, [low, high].into_iter(), 0.0);
             let points = scale.key_points(BoldPoints(10));
-            points.iter().map(Scale::format).collect::<Vec<_>>().join(" ")
+            points.iter().map(|value| scale.format_ext(value)).collect::<Vec<_>>().join(" ")
         };
         assert_eq!(ticks(Axis::log(""), 1.7, 600.0), "2 5 10 20 50 100 200 500");
         assert_eq!(ticks(Axis::linear(""), 0.3, 7.9), "0 1 2 3 4 5 6 7");
@@ -338,6 +366,18 @@ mod tests {
             ticks(Axis::linear(""), -0.4, 0.52),
             "-0.4 -0.3 -0.2 -0.1 0 0.1 0.2 0.3 0.4 0.5"
         );
+        assert_eq!(ticks(Axis::named("", ["moving", "still"]), 0.9, 2.1), "moving still");
+    }
+
+    #[test]
+    fn a_line_without_a_name_is_drawn_and_not_listed() {
+        let lines = |figure: &Figure| figure.svg().matches("<polyline").count();
+        let mut one = figure(false);
+        let before = lines(&one);
+        one.series[1].name.clear();
+        // The legend's own stroke is a line as well.
+        assert_eq!(lines(&one), before - 1);
+        assert!(!one.svg().contains("expected"));
     }
 
     #[test]
@@ -348,6 +388,15 @@ mod tests {
         assert!(matches!(corner(&[(0.9, 0.9)]), UpperLeft));
         assert!(matches!(corner(&[(0.1, 0.9)]), UpperRight));
         assert!(matches!(corner(&[(0.1, 0.9), (0.5, 0.9), (0.9, 0.9)]), LowerRight));
+    }
+
+    #[test]
+    fn zero_has_no_place_on_a_logarithmic_axis() {
+        let mut one = figure(true);
+        let dots = |figure: &Figure| figure.svg().matches("<circle").count();
+        let before = dots(&one);
+        one.series[0].points.push((5.0, Estimate::exact(0.0)));
+        assert_eq!(dots(&one), before);
     }
 
     #[test]

@@ -55,7 +55,7 @@ pub(super) fn all() -> Vec<Experiment> {
             source: "arbitration paper, figure 8",
             cells: |size| {
                 let mut cells = Vec::new();
-                for (name, far) in [("as-published", 0), ("far(8)", 8), ("far(16)", 16)] {
+                for (name, far) in DEFENCES {
                     let dying: &[usize] = match size {
                         Size::Full => &DYING,
                         Size::Quick => &[1, 3, 6],
@@ -64,7 +64,7 @@ pub(super) fn all() -> Vec<Experiment> {
                         let work = Computation::over("ring deaths", RING, dying, deaths);
                         let cell =
                             Cell::computed(format!("{name} f={dying}"), work, runs(size, 200, 4))
-                                .set("network.nodes", 64)
+                                .set("network.nodes", MEMBERS)
                                 .set("duration", "50s");
                         let cell = if far > 0 {
                             cell.set("membership.form", "hardened")
@@ -79,7 +79,7 @@ pub(super) fn all() -> Vec<Experiment> {
                 cells
             },
             claims: death_claims,
-            figures: |_| Vec::new(),
+            figures: death_figures,
         },
         Experiment {
             id: "ahsan-fig-9",
@@ -102,6 +102,7 @@ pub(super) fn all() -> Vec<Experiment> {
                 vec![one("central", true), one("pairwise", false)]
             },
             claims: load_claims,
+            // Drawn there: a distribution. Here: its mean, its largest and its share below ten.
             figures: |_| Vec::new(),
         },
         Experiment {
@@ -122,7 +123,7 @@ pub(super) fn all() -> Vec<Experiment> {
                 cells
             },
             claims: join_claims,
-            figures: |_| Vec::new(),
+            figures: join_figure,
         },
         Experiment {
             id: "ahsan-fig-11",
@@ -143,7 +144,7 @@ pub(super) fn all() -> Vec<Experiment> {
                 SESSIONS.map(cell).into()
             },
             claims: detection_claims,
-            figures: |_| Vec::new(),
+            figures: detection_figure,
         },
         Experiment {
             id: "ahsan-eq-2",
@@ -288,12 +289,15 @@ fn event_figure(table: &Table) -> Vec<Figure> {
 }
 
 const DYING: [usize; 9] = [1, 2, 3, 4, 6, 8, 10, 12, 16];
+const MEMBERS: u32 = 64;
+/// Names, and how many far arbitrators they have.
+const DEFENCES: [(&str, u32); 3] = [("as-published", 0), ("far(8)", 8), ("far(16)", 16)];
 
 fn deaths(scenario: &Scenario, dying: &usize, seed: u64) -> Found {
-    let victims = choose(&mut draws(seed), 64, *dying);
+    let victims = choose(&mut draws(seed), MEMBERS, *dying);
     let study = run(scenario, vec![crash(ms(6_000), victims)], seed)?;
     Ok(vec![
-        whether("exact", study.active.len() == 64 - dying),
+        whether("exact", study.active.len() + dying == MEMBERS as usize),
         whether("collapsed", study.active.is_empty()),
         Value::count("active", study.active.len() as f64),
     ])
@@ -355,6 +359,41 @@ fn death_claims(table: &Table) -> Vec<Claim> {
         ));
     }
     claims
+}
+
+fn death_figures(table: &Table) -> Vec<Figure> {
+    let series = |metric: &str| {
+        let series = DEFENCES.into_iter().enumerate().map(|(colour, (name, _))| {
+            let cells = DYING.map(|dying| (dying as f64, format!("{name} f={dying}")));
+            Series::cells(name, colour, table, metric, cells)
+        });
+        series.collect::<Vec<_>>()
+    };
+    let living = DYING.map(|dying| (dying as f64, f64::from(MEMBERS) - dying as f64));
+    let mut left = vec![Series::analytic("all that live", 6, living)];
+    left.extend(series("active"));
+    let figure = |name: &str, title: &str, y: &str, series| Figure {
+        name: name.into(),
+        title: title.into(),
+        x: Axis::linear("nodes that die at once"),
+        y: Axis::linear(y),
+        series,
+    };
+    vec![
+        figure(
+            "ahsan-fig-8",
+            "Members left of 64 after many die at once",
+            "members left, mean",
+            left,
+        ),
+        // A mean near the line may be a ring that is whole or one that lost a single living member.
+        figure(
+            "ahsan-fig-8-whole",
+            "Runs in which nobody leaves but those that die",
+            "share of runs",
+            series("exact"),
+        ),
+    ]
 }
 
 /// Members and crashes. Quick, a quarter of both: the mean is the same.
@@ -501,7 +540,7 @@ fn join_times(scenario: &Scenario, joiners: &u32, seed: u64) -> Found {
             (!took.is_empty()).then(|| took.iter().sum::<f64>() / took.len() as f64),
         ),
         Value::count("least", least),
-        whether("never sooner", least >= 4.0),
+        whether("never sooner", least >= FASTEST),
         whether("all joined", took.len() == *joiners as usize),
         Value::count("forced", study.findings.departed.len() as f64),
     ])
@@ -512,7 +551,7 @@ fn join_claims(table: &Table) -> Vec<Claim> {
     let all = joins(table.size());
     let never = all.iter().map(|&(n, k, j)| (join_name(n, k, j), "never sooner", 1.0));
     let alone = all.iter().filter(|&&(_, _, j)| j == 1);
-    let alone = alone.map(|&(n, k, j)| (join_name(n, k, j), "least", 4.0));
+    let alone = alone.map(|&(n, k, j)| (join_name(n, k, j), "least", FASTEST));
     let mut claims = vec![
         always(table, "The fastest join takes four sessions", "4 T_l", never.chain(alone)),
         always(
@@ -582,6 +621,31 @@ fn join_claims(table: &Table) -> Vec<Claim> {
     claims.push(claim.on_record(Verdict::NotReproduced, SAME_PLACES));
     claims
 }
+
+fn join_figure(table: &Table) -> Vec<Figure> {
+    let all = joins(table.size());
+    let mut kinds: Vec<(usize, u32)> = all.iter().map(|&(_, k, j)| (k, j)).collect();
+    kinds.sort_unstable();
+    kinds.dedup();
+    let fastest = all.iter().map(|&(n, ..)| n).collect::<std::collections::BTreeSet<u32>>();
+    let fastest = fastest.into_iter().map(|n| (f64::from(n), FASTEST));
+    let mut series = vec![Series::analytic("fastest", 6, fastest)];
+    for (colour, (k, j)) in kinds.into_iter().enumerate() {
+        let rings = all.iter().filter(|one| (one.1, one.2) == (k, j));
+        let cells = rings.map(|&(n, k, j)| (f64::from(n), join_name(n, k, j)));
+        series.push(Series::cells(format!("k = {k}, {j} join"), colour, table, "mean", cells));
+    }
+    vec![Figure {
+        name: "ahsan-fig-10".into(),
+        title: "How long those take that join within 145 sessions".into(),
+        x: Axis::log("members of the ring"),
+        y: Axis::log("time to join, sessions"),
+        series,
+    }]
+}
+
+/// Sessions of one join, the rule being one for each of its four phases.
+const FASTEST: f64 = 4.0;
 
 /// Why few joiners are not as soon as they might be.
 const SAME_PLACES: &str = "a node's place is the hash of its number, so that the same eight join in every run; in the ring of 1,024 two of them share neighbours, in that of 256 none";
@@ -673,4 +737,27 @@ fn detection_claims(table: &Table) -> Vec<Claim> {
             within("first", 0.9, 1.35) && within("last", 1.65, 2.0),
         ),
     ]
+}
+
+fn detection_figure(table: &Table) -> Vec<Figure> {
+    let ends = |sessions: f64| {
+        [SESSIONS[0], SESSIONS[SESSIONS.len() - 1]].map(|session| (session as f64, sessions))
+    };
+    let mut series: Vec<Series> = ["most", "three quarters", "median", "mean", "quarter", "least"]
+        .into_iter()
+        .enumerate()
+        .map(|(colour, metric)| {
+            let cells = SESSIONS.map(|session| (session as f64, format!("{session} ms")));
+            Series::cells(metric, colour, table, metric, cells)
+        })
+        .collect();
+    series.push(Series::analytic("one and two sessions", 6, ends(1.0)));
+    series.push(Series::analytic("", 6, ends(2.0)));
+    vec![Figure {
+        name: "ahsan-fig-11".into(),
+        title: "How soon a monitor notices: quartiles, mean and extremes of a run".into(),
+        x: Axis::log("session, ms"),
+        y: Axis::linear("sessions from crash to suspicion"),
+        series,
+    }]
 }

@@ -55,7 +55,7 @@ pub(super) fn all() -> Vec<Experiment> {
             source: "bandit report, Figure 3; its caption says 5 nodes, its data are of 11",
             cells: |size| vec![eleven("s40", size, 200, 4)],
             claims: growth_claims,
-            figures: |_| Vec::new(),
+            figures: growth_figure,
         },
         Experiment {
             id: "ble-fig-4",
@@ -63,7 +63,7 @@ pub(super) fn all() -> Vec<Experiment> {
             source: "bandit report, Figure 4",
             cells: |size| vec![eleven("s40", size, 200, 4)],
             claims: streak_claims,
-            figures: |_| Vec::new(),
+            figures: streak_figure,
         },
         Experiment {
             id: "ble-fig-5",
@@ -71,7 +71,7 @@ pub(super) fn all() -> Vec<Experiment> {
             source: "bandit report, Figure 5 a to c",
             cells: |size| vec![eleven("s40", size, 200, 4)],
             claims: trend_claims,
-            figures: |_| Vec::new(),
+            figures: trend_figures,
         },
         Experiment {
             id: "ble-fig-6",
@@ -100,7 +100,7 @@ pub(super) fn all() -> Vec<Experiment> {
                 ]
             },
             claims: migration_claims,
-            figures: |_| Vec::new(),
+            figures: migration_figure,
         },
         Experiment {
             id: "ble-fig-7",
@@ -137,6 +137,7 @@ pub(super) fn all() -> Vec<Experiment> {
                     ),
                 ]
             },
+            // Drawn there: one observer's estimates over time. Here: how good those of all are in the end.
             figures: |_| Vec::new(),
         },
         Experiment {
@@ -168,6 +169,7 @@ pub(super) fn all() -> Vec<Experiment> {
                     ),
                 ]
             },
+            // Drawn there: who leads at every moment of one run. Here: two shares.
             figures: |_| Vec::new(),
         },
         Experiment {
@@ -194,7 +196,29 @@ fn eleven(name: &str, size: crate::experiment::Size, full: u64, quick: u64) -> C
     paired(name, four(), runs(size, full, quick))
         .set("network.nodes", nodes)
         .set("election.environment.machines", machines)
-        .set("election.client.requests", 5000)
+        .set("election.client.requests", REQUESTS)
+}
+
+/// Of Figures 3 to 5.
+const REQUESTS: u32 = 5000;
+
+/// As the legends call them.
+const FOUR: [&str; 4] = ["DLE", "RLE", "eps", "UCB"];
+
+/// A dot for each algorithm in each group, a cell and a metric.
+fn side_by_side(table: &Table, names: &[&str], groups: &[(&str, &str)]) -> Vec<Series> {
+    let series = |(colour, name): (usize, &&str)| {
+        let points = groups.iter().zip(1..).map(|(&(cell, metric), group)| {
+            (beside(group, colour, names.len()), at(table, cell, name, metric))
+        });
+        Series::measured(*name, colour, points)
+    };
+    names.iter().enumerate().map(series).collect()
+}
+
+/// Where one of several stands around its group, so that their intervals can be told apart.
+fn beside(group: u32, which: usize, of: usize) -> f64 {
+    f64::from(group) + 0.1 * (which as f64 - (of - 1) as f64 / 2.0)
 }
 
 fn draw_machines(draws: &usize, seed: u64) -> Found {
@@ -318,7 +342,7 @@ fn round_claims(table: &Table) -> Vec<Claim> {
 
 fn round_figure(table: &Table) -> Vec<Figure> {
     let mut series = Vec::new();
-    for (colour, name) in ["DLE", "RLE", "eps", "UCB"].into_iter().enumerate() {
+    for (colour, name) in FOUR.into_iter().enumerate() {
         for (kind, suffix) in [("s40", ""), ("fresh", ", fresh")] {
             let points = SIZES.map(|(nodes, _)| {
                 let cell = format!("{kind} N={nodes}");
@@ -374,6 +398,27 @@ fn growth_claims(table: &Table) -> Vec<Claim> {
     claims
 }
 
+fn growth_figure(table: &Table) -> Vec<Figure> {
+    let (half, all) = (f64::from(REQUESTS / 2), f64::from(REQUESTS));
+    let mut series = Vec::new();
+    for (colour, name) in FOUR.into_iter().enumerate() {
+        let first = at(table, "s40", name, "first half");
+        let points = [(half, first), (all, at(table, "s40", name, "rounds"))];
+        series.push(Series::measured(name, colour, points));
+        // Where nothing is learnt.
+        let ahead = first.map(|first| [(0.0, 0.0), (all, first.value * all / half)]);
+        series.push(Series::analytic("", colour, ahead.into_iter().flatten()));
+    }
+    vec![Figure {
+        name: "ble-fig-3".into(),
+        title: "Rounds of 2,500 and of 5,000 requests; lines are in proportion to the former"
+            .into(),
+        x: Axis::linear("requests"),
+        y: Axis::linear("rounds; lines: in proportion to the first half"),
+        series,
+    }]
+}
+
 fn streak_claims(table: &Table) -> Vec<Claim> {
     let again = |name: &str| {
         ratio(at(table, "s40", name, "streaks of 2"), at(table, "s40", name, "streaks"))
@@ -422,6 +467,17 @@ fn streak_claims(table: &Table) -> Vec<Claim> {
             "not within a period (P-11), but a streak may go on into the next, when others are down",
         ),
     ]
+}
+
+/// The first two lengths of the report's survival curves, which is all that is counted.
+fn streak_figure(table: &Table) -> Vec<Figure> {
+    vec![Figure {
+        name: "ble-fig-4".into(),
+        title: "How often rounds fail once, and at least twice, in a row".into(),
+        x: Axis::named("failed rounds in a row, at least", ["1", "2"]),
+        y: Axis::log("times in 5,000 requests"),
+        series: side_by_side(table, &FOUR, &[("s40", "streaks"), ("s40", "streaks of 2")]),
+    }]
 }
 
 fn trend_claims(table: &Table) -> Vec<Claim> {
@@ -473,6 +529,65 @@ fn trend_claims(table: &Table) -> Vec<Claim> {
     claims
 }
 
+fn trend_figures(table: &Table) -> Vec<Figure> {
+    let halves = [("s40", "reliable in first half"), ("s40", "reliable in second half")];
+    let trend = |name: &str, title: &str, y: &str, count: &str, slope: &str| {
+        let lines = FOUR.into_iter().enumerate().filter_map(|(colour, name)| {
+            let [first, last] = trend(table, name, count, slope)?;
+            let place = |group: u32| beside(group, colour, FOUR.len());
+            let points = [(place(1), Some(first)), (place(2), Some(last))];
+            let line = [(place(1), first.value), (place(2), last.value)];
+            Some([Series::measured(name, colour, points), Series::analytic("", colour, line)])
+        });
+        Figure {
+            name: name.into(),
+            title: title.into(),
+            x: Axis::named("window of 1000 s", ["first", "last"]),
+            y: Axis::linear(y),
+            series: lines.flatten().collect(),
+        }
+    };
+    vec![
+        Figure {
+            name: "ble-fig-5a".into(),
+            title: "Who is elected: leaders on machines with p <= 0.2".into(),
+            x: Axis::named("requests", ["first half", "second half"]),
+            y: Axis::linear("share of elected leaders"),
+            series: side_by_side(table, &FOUR, &halves),
+        },
+        trend(
+            "ble-fig-5b",
+            "Trend of the rounds that elect somebody",
+            "elected per 1000 s",
+            "elected",
+            "slope of elected",
+        ),
+        trend(
+            "ble-fig-5c",
+            "Trend of the rounds that fail",
+            "failed per 1000 s",
+            "failed",
+            "slope of failed",
+        ),
+    ]
+}
+
+/// Both ends of the line of the mean slope through the mean level, over the windows of a run. Level and slope of a fit do
+/// not depend on each other, so that the ends have the intervals of both.
+fn trend(table: &Table, name: &str, count: &str, slope: &str) -> Option<[Estimate; 2]> {
+    let of = |metric| at(table, "s40", name, metric);
+    let thousands = ratio(of("failed"), of("failed per 1000 s"))?.value;
+    let (count, slope) = (of(count)?, of(slope)?);
+    // A window begins every 100 s, the last of them 1000 s before the end.
+    let steps = 10.0 * (thousands - 1.0);
+    let end = |steps: f64| Estimate {
+        value: count.value / thousands + slope.value * steps,
+        half_width: libm::hypot(count.half_width / thousands, slope.half_width * steps),
+    };
+    // Without any failure there is no telling how long it took.
+    (steps > 0.0).then(|| [end(-steps / 2.0), end(steps / 2.0)])
+}
+
 fn migration_claims(table: &Table) -> Vec<Claim> {
     let relative = |cell: &str| by(table, cell, "eps", "DLE", "rounds");
     let redrawn = relative("redraw 180 s");
@@ -511,6 +626,18 @@ fn migration_claims(table: &Table) -> Vec<Claim> {
             0.95,
         ),
     ]
+}
+
+fn migration_figure(table: &Table) -> Vec<Figure> {
+    let kinds = ["stationary", "redraw 180 s", "rotate 180 s", "rotate 1800 s"];
+    let groups = kinds.map(|kind| (kind, "rounds"));
+    vec![Figure {
+        name: "ble-fig-6".into(),
+        title: "Rounds of election for 2,000 requests, where nodes move".into(),
+        x: Axis::named("machines", kinds),
+        y: Axis::linear("rounds"),
+        series: side_by_side(table, &["DLE", "RLE", "eps", "UCB", "buffered"], &groups),
+    }]
 }
 
 fn lemma_claims(table: &Table) -> Vec<Claim> {
