@@ -185,7 +185,7 @@ impl Ring {
             if !lease.is_synced(digest) {
                 facts = view.page(&mut lease.page);
             }
-            if stage != Stage::Keep && stage != Stage::Join || lease.untold.is_some() {
+            if matches!(stage, Stage::Invite | Stage::Confirm) || lease.untold.is_some() {
                 group = Some(lease.group.clone());
                 if published {
                     neighbours = lease.near.0.clone();
