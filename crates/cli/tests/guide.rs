@@ -15,16 +15,19 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     fs,
     io::{BufRead as _, BufReader, Write as _},
-    net::UdpSocket,
+    net::{TcpListener, UdpSocket},
     os::unix::{
         fs::{PermissionsExt as _, symlink},
         process::CommandExt as _,
     },
     path::{Path, PathBuf},
     process::{Child, ChildStdin, Command, Stdio},
-    sync::mpsc::{self, Receiver},
+    sync::{
+        atomic::{AtomicU16, Ordering},
+        mpsc::{self, Receiver},
+    },
     thread,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use rustix::process::{Pid, Signal, kill_process_group};
@@ -150,9 +153,7 @@ impl World {
         if self.machines.contains_key(name) {
             return;
         }
-        // Held together, so that they differ; free again when the agent comes.
-        let sockets = [(); 2].map(|()| UdpSocket::bind("127.0.0.1:0").unwrap());
-        let [bind, api] = sockets.map(|socket| socket.local_addr().unwrap().port());
+        let [bind, api] = [free_port(), free_port()];
         let root = self.folder.path().join(name);
         fs::create_dir_all(root.join("usr/local/sbin")).unwrap();
         for shared in ["scenarios", "packaging"] {
@@ -206,7 +207,7 @@ impl World {
         text
     }
 
-    /// Runs a block to its end.
+    /// Runs a block to its end, which must come: what goes wrong may be asked for again and again.
     fn run(&mut self, page: &str, block: &Block, skipped: &mut BTreeSet<&'static str>) {
         let place = format!("{page}:{}", block.line);
         let mut script = String::new();
@@ -231,9 +232,9 @@ impl World {
         fs::write(&file, &script).unwrap();
         writeln!(machine.commands, "source {} </dev/null; echo; echo done with it", file.display())
             .unwrap();
-        let mut said = Vec::new();
+        let (mut said, end) = (Vec::new(), Instant::now() + LONGEST);
         loop {
-            match machine.said.recv_timeout(Duration::from_secs(40)) {
+            match machine.said.recv_timeout(end.saturating_duration_since(Instant::now())) {
                 Ok(line) if line == "done with it" => break,
                 Ok(line) if line == "failed" => panic!("{place}:\n{script}\n{}", said.join("\n")),
                 Ok(line) => said.push(line),
@@ -242,6 +243,22 @@ impl World {
         }
     }
 }
+
+/// A port that nobody has, and that nobody gets who asks the system for any.
+fn free_port() -> u16 {
+    static NEXT: AtomicU16 = AtomicU16::new(0);
+    let first = 12_000 + u16::try_from(std::process::id() % 200).unwrap() * 50;
+    loop {
+        let port = first + NEXT.fetch_add(1, Ordering::Relaxed);
+        let at = ("127.0.0.1", port);
+        if UdpSocket::bind(at).is_ok() && TcpListener::bind(at).is_ok() {
+            return port;
+        }
+    }
+}
+
+/// For a block, on a machine that is busy with others.
+const LONGEST: Duration = Duration::from_secs(180);
 
 /// The same, less often.
 fn fewer(line: &str) -> String {
