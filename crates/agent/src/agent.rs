@@ -34,6 +34,7 @@ use crate::{
     handle::{Handle, Refused, Request, Stopped},
     hooks::{HookView, Hooks},
     key::{KeyError, KeyRing},
+    log::{self, Level, Line},
     neighbours,
     node::{self, Node},
     notify::{Manager, Watchdog},
@@ -41,6 +42,7 @@ use crate::{
     seal::Sealer,
     status::Role,
     store::{Store, StoreError},
+    terms,
     transport::{BindError, Transport},
 };
 
@@ -287,16 +289,15 @@ async fn bar_the_dirty(config: Config, handle: Handle, mut hooks: HookView) {
 }
 
 /// Runs an agent until it has left, or is told to stop by TERM or INT; then it leaves. On HUP it takes over what
-/// `reread` finds, and says what came of it. A service manager that asks for it (`NOTIFY_SOCKET`) is told of all that.
+/// `reread` finds. What happens is handed to `write`, which must not block. A service manager that asks for it (`NOTIFY_SOCKET`) is told of all that.
 ///
 /// # Errors
 ///
 /// [`StartError`].
 pub async fn run(
     config: &Config,
-    started: impl FnOnce(&Agent),
     reread: impl Fn() -> Result<Config, String>,
-    mut said: impl FnMut(Result<Vec<String>, String>),
+    write: impl Fn(Line),
 ) -> Result<(), StartError> {
     use tokio::signal::unix::{SignalKind, signal};
     // From the first moment on: before there is a handler, HUP would end us.
@@ -309,36 +310,58 @@ pub async fn run(
     let manager = Manager::of_environment().map_err(StartError::Setting)?;
     let ring = KeyRing::read(&config.key_file)?;
     let agent = Agent::start_watched(config, &ring, manager.watchdog()).await?;
-    started(&agent);
+    let (name, address, api) = (&config.name, agent.address(), agent.api());
+    let words = format!("{name} listens on {address}; ask it at http://{api}");
+    write(Line::new(Level::Info, "started", &words));
     manager.ready();
     let (handle, mut config) = (agent.handle().clone(), config.clone());
-    loop {
-        tokio::select! {
-            () = handle.stopped() => break,
-            _ = terminate.recv() => {}
-            _ = interrupt.recv() => {}
-            _ = hangup.recv() => {
-                manager.reloading();
-                said(match reread() {
-                    Ok(newer) => {
-                        let taken = agent.reload(&config, &newer).await;
-                        if taken.is_ok() {
-                            config = newer;
+    let lines = log::follow(handle.clone(), &write);
+    let life = async {
+        loop {
+            tokio::select! {
+                () = handle.stopped() => break,
+                _ = terminate.recv() => {}
+                _ = interrupt.recv() => {}
+                _ = hangup.recv() => {
+                    manager.reloading();
+                    let taken = match reread() {
+                        Ok(newer) => {
+                            let taken = agent.reload(&config, &newer).await;
+                            if taken.is_ok() {
+                                config = newer;
+                            }
+                            taken.map_err(|error| error.to_string())
                         }
-                        taken.map_err(|error| error.to_string())
-                    }
-                    Err(error) => Err(error),
-                });
-                manager.ready();
-                continue;
+                        Err(error) => Err(error),
+                    };
+                    write(reloaded(taken));
+                    manager.ready();
+                    continue;
+                }
             }
+            manager.stopping();
+            let _: Result<_, Stopped> = handle.request(Request::Leave).await;
+            break;
         }
-        manager.stopping();
-        let _: Result<_, Stopped> = handle.request(Request::Leave).await;
-        break;
-    }
-    agent.stopped().await;
+        agent.stopped().await;
+    };
+    tokio::join!(life, lines);
     Ok(())
+}
+
+fn reloaded(taken: Result<Vec<String>, String>) -> Line {
+    let (level, words) = match taken {
+        Ok(fields) if fields.is_empty() => {
+            (Level::Info, "read again: the keys; no setting has changed".to_owned())
+        }
+        Ok(fields) => (Level::Info, format!("read again: the keys, and {}", fields.join(", "))),
+        Err(problem) => {
+            // On one line, without the one that points.
+            let words: Vec<&str> = problem.split_whitespace().collect();
+            (Level::Warning, format!("not read again: {}", words.join(" ")))
+        }
+    };
+    Line::new(level, "reload", &words)
 }
 
 /// Where those to join are, as far as names can be looked up now; an error only if that is nowhere.
@@ -379,7 +402,7 @@ fn settings(config: &Config, address: SocketAddr) -> Result<Settings, StartError
     let refused = |error: &dyn std::fmt::Display| StartError::Setting(error.to_string());
     let timing = &config.timing;
     let membership = membership(config).map_err(|error| refused(&error))?;
-    let mut elections = Vec::new();
+    let (mut elections, mut alike) = (Vec::new(), BTreeMap::new());
     for election in &config.elections {
         let protocol = protocol(config, election).map_err(|error| {
             StartError::Setting(format!("election {:?}: {error}", election.name))
@@ -403,10 +426,11 @@ fn settings(config: &Config, address: SocketAddr) -> Result<Settings, StartError
             Mode::Announced(_) | Mode::Learned(_) | Mode::Central(_) => false,
         };
         let name = election.name.clone();
+        alike.insert(Group::named(&name), terms::of(config, &name, protocol.mode()));
         elections.push(Seat { name, protocol, standing, on_isolation, dirty: false, learns });
     }
     let (name, position, tags) = (config.name.clone(), config.position, config.tags.clone());
-    let about = About { name, position, tags };
+    let about = About { name, position, tags, terms: alike };
     let advertise =
         if config.advertise.is_empty() { vec![address] } else { config.advertise.clone() };
     let c = config.elections.iter().filter_map(|election| match &election.mode {

@@ -40,10 +40,11 @@ use crate::{
     neighbours::Neighbour,
     profile::About,
     status::{
-        Agreement, Counters, ElectionStatus, Event, EventKind, Identity, KeyStatus, LeaderStatus,
-        MemberState, MemberStatus, Position, Reach, Role, Status, Verdict,
+        Agreement, Counters, Differing, ElectionStatus, Event, EventKind, Identity, KeyStatus,
+        LeaderStatus, MemberState, MemberStatus, Position, Reach, Role, Status, Verdict,
     },
     store::Store,
+    terms,
 };
 
 mod announced;
@@ -107,7 +108,7 @@ pub(crate) enum Protocol {
 }
 
 impl Protocol {
-    fn mode(&self) -> Mode {
+    pub(crate) fn mode(&self) -> Mode {
         match self {
             Self::Eventual(_) => Mode::Eventual,
             Self::Announced(_) => Mode::Announced,
@@ -197,6 +198,8 @@ struct Tally {
     /// Since when nobody is known to lead.
     leaderless_since: Option<Time>,
     beliefs: BTreeMap<NodeId, (NodeId, Epoch)>,
+    /// Who has set it otherwise, and what.
+    differing: BTreeMap<NodeId, Vec<&'static str>>,
     /// Where it stands on the membership.
     sent: Sent,
 }
@@ -279,6 +282,7 @@ impl Core {
             leaderless: Duration::ZERO,
             leaderless_since: Some(now),
             beliefs: BTreeMap::new(),
+            differing: BTreeMap::new(),
             sent: Sent::default(),
         };
         let seeds = seeds.into_iter().map(|address| Place { address, next: now, found: None });
@@ -534,8 +538,9 @@ impl Core {
             heard: None,
             verdicts: VecDeque::new(),
         });
+        let mut told = BTreeMap::new();
         if let Some(about) = about {
-            record.name = about.name;
+            (record.name, told) = (about.name, about.terms);
             self.moved |= placed && record.position != about.position;
             record.position = about.position;
         }
@@ -549,11 +554,45 @@ impl Core {
         if matches!(state, MemberState::Failed | MemberState::Left) {
             self.tallies.iter_mut().for_each(|tally| {
                 tally.beliefs.remove(&id);
+                tally.differing.remove(&id);
             });
         }
         let node = Some(self.named(id));
         let detail = by.map(|by| format!("says {}", self.named(by).name));
         self.event(inbox, kind, node, detail);
+        if matches!(state, MemberState::Alive | MemberState::Suspect) {
+            self.compare(id, &told, inbox);
+        }
+    }
+
+    /// Whether a member has set our elections as we have.
+    fn compare(&mut self, id: NodeId, told: &BTreeMap<Group, Vec<u8>>, inbox: &Inbox) {
+        for at in 0..self.tallies.len() {
+            let (seat, group) = (&self.settings.elections[at], self.tallies[at].group);
+            let ours = self.settings.about.terms.get(&group);
+            let differing = match (ours, told.get(&group)) {
+                (Some(ours), Some(told)) => terms::differing(seat.protocol.mode(), ours, told),
+                _ => vec![],
+            };
+            if differing.is_empty() {
+                self.tallies[at].differing.remove(&id);
+                continue;
+            }
+            let words = differing.join(", ");
+            let before = self.tallies[at].differing.insert(id, differing.clone());
+            if before.as_ref() != Some(&differing) {
+                inbox.record(Event {
+                    index: inbox.next_index(),
+                    unix_ms: clock::unix_ms(),
+                    event: EventKind::SettingsDiffer,
+                    election: Some(self.settings.elections[at].name.clone()),
+                    node: Some(self.named(id)),
+                    epoch: None,
+                    valid_for_ms: None,
+                    detail: Some(words),
+                });
+            }
+        }
     }
 
     fn state_of(&self, id: NodeId) -> Option<MemberState> {

@@ -35,9 +35,9 @@ pub use self::{
     key::{Fingerprint, Key, KeyError, KeyLineError, KeyRing, KeyTextError, Stage},
     seal::{CHUNK_EXTRA, Content, OpenStream, Opened, Sealer},
     status::{
-        Agreement, CentralStatus, Counters, ElectionStatus, Event, EventKind, Identity, KeyStatus,
-        LeaderStatus, MapNode, MapStatus, MemberState, MemberStatus, Position, Reach, Role,
-        ScoreStatus, Status, Verdict,
+        Agreement, CentralStatus, Counters, Differing, ElectionStatus, Event, EventKind, Identity,
+        KeyStatus, LeaderStatus, MapNode, MapStatus, MemberState, MemberStatus, Position, Reach,
+        Role, ScoreStatus, Status, Verdict,
     },
     store::StoreError,
     transport::{BindError, INBOUND, INBOUND_EACH, Received, Transport},
@@ -52,6 +52,7 @@ mod drop;
 mod handle;
 pub mod hooks;
 mod key;
+pub mod log;
 pub mod neighbours;
 mod node;
 mod notify;
@@ -59,4 +60,5 @@ mod profile;
 mod seal;
 mod status;
 mod store;
+mod terms;
 mod transport;

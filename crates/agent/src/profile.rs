@@ -1,4 +1,5 @@
-//! What an agent says of itself besides its addresses and where it stands: its name, its position and its tags.
+//! What an agent says of itself besides its addresses and where it stands: its name, its position, its tags, and how its
+//! elections are set.
 
 use std::collections::BTreeMap;
 
@@ -10,12 +11,14 @@ use bellwether_proto::{
 
 use crate::status::Position;
 
-/// Name, position and tags.
+/// What it says.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct About {
     pub(crate) name: String,
     pub(crate) position: Option<Position>,
     pub(crate) tags: BTreeMap<String, String>,
+    /// How its elections are set, as [`terms`](crate::terms) tells it.
+    pub(crate) terms: BTreeMap<Group, Vec<u8>>,
 }
 
 impl About {
@@ -28,6 +31,11 @@ impl About {
         rest.u8(u8::from(self.position.is_some()));
         if let Some(Position { x, y }) = self.position {
             [x, y].into_iter().for_each(|value| rest.u32(value.to_bits()));
+        }
+        for (group, _) in &standings {
+            let terms = self.terms.get(group).map_or(&[][..], Vec::as_slice);
+            rest.varint(terms.len() as u64);
+            rest.bytes(terms);
         }
         for (key, value) in &self.tags {
             put_text(&mut rest, key);
@@ -44,13 +52,19 @@ impl About {
         let Ok(position) = position(&mut reader) else {
             return Some(Self { name, ..Self::default() });
         };
-        let mut tags = BTreeMap::new();
+        let (mut tags, mut terms) = (BTreeMap::new(), BTreeMap::new());
+        for (group, _) in profile.standings {
+            let Ok(told) = told(&mut reader) else {
+                return Some(Self { name, position, ..Self::default() });
+            };
+            terms.insert(group, told);
+        }
         while let Ok(key) = text(&mut reader)
             && let Ok(value) = text(&mut reader)
         {
             tags.insert(key, value);
         }
-        Some(Self { name, position, tags })
+        Some(Self { name, position, tags, terms })
     }
 }
 
@@ -70,6 +84,11 @@ fn position(reader: &mut Reader<'_>) -> Result<Option<Position>, DecodeError> {
     Ok((sane(x) && sane(y)).then_some(Position { x, y }))
 }
 
+fn told(reader: &mut Reader<'_>) -> Result<Vec<u8>, DecodeError> {
+    let length = reader.count("terms", 1)?;
+    reader.bytes("terms", length).map(<[u8]>::to_vec)
+}
+
 fn text(reader: &mut Reader<'_>) -> Result<String, DecodeError> {
     let length = reader.count("text", 1)?;
     let bytes = reader.bytes("text", length)?;
@@ -84,14 +103,17 @@ mod tests {
     #[test]
     fn name_position_and_tags_arrive_as_they_were_sent() {
         let tags = [("rack", "b2"), ("empty", "")].map(|(k, v)| (k.to_owned(), v.to_owned()));
-        let mut about =
-            About { name: "küche".to_owned(), position: None, tags: tags.into_iter().collect() };
+        let mut about = About { name: "küche".to_owned(), tags: tags.into(), ..About::default() };
         let stands = vec![(Group::named("backup"), Standing { observer: true, attribute: 9 })];
         let details = about.to_details(stands.clone()).unwrap();
-        assert_eq!(About::from_details(&details), Some(about.clone()));
+        about.terms.insert(Group::named("backup"), vec![]);
+        assert_eq!(About::from_details(&details), Some(about.clone()), "nothing told of it");
+        about.terms.insert(Group::named("backup"), vec![3, 0, 255]);
         about.position = Some(Position { x: -2.5, y: 1e6 });
         let placed = about.to_details(stands.clone()).unwrap();
-        assert_eq!(About::from_details(&placed), Some(about));
+        assert_eq!(About::from_details(&placed), Some(about.clone()));
+        about.terms.insert(Group::named("another"), vec![1]);
+        assert_eq!(about.to_details(stands.clone()), Ok(placed), "where it does not stand");
         assert_eq!(Profile::from_details(&details).unwrap().standings, stands);
     }
 

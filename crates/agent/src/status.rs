@@ -195,6 +195,9 @@ pub struct ElectionStatus {
     pub why: String,
     /// How far others believe the same, as far as they have said.
     pub agreement: Agreement,
+    /// Who has other settings for it, where all must have the same.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub differing: Vec<Differing>,
     /// How often another leader was named, since the start.
     pub changes: u64,
     /// For how long none was known, since the start.
@@ -332,6 +335,17 @@ pub struct Agreement {
     pub dissent: Vec<(String, String)>,
 }
 
+/// A member that has set an election otherwise than this node.
+#[derive(Clone, Debug, Eq, PartialEq, Serialize)]
+pub struct Differing {
+    /// Sixteen hexadecimal digits.
+    pub id: String,
+    /// As it is configured there.
+    pub name: String,
+    /// The settings that differ; nothing but `mode` if that does.
+    pub settings: Vec<&'static str>,
+}
+
 /// What was sent, received and refused since the start.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Counters {
@@ -377,6 +391,8 @@ pub enum EventKind {
     BecameLeader,
     /// This node no longer leads.
     StoppedLeading,
+    /// A member has other settings for an election than this node, where all must have the same.
+    SettingsDiffer,
     /// Another node runs under our identity; this one stops.
     DuplicateIdentity,
     /// The process was not running for longer than it may; whoever led gave up.

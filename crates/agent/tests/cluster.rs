@@ -7,11 +7,11 @@
     reason = "tests of a host wait for real sockets"
 )]
 
-use std::{net::SocketAddr, time::Duration};
+use std::{collections::BTreeMap, net::SocketAddr, time::Duration};
 
 use bellwether_agent::{
     Agent, Config, EventKind, KeyRing, Request, Role, Status,
-    config::{Announced, Election, Mode, Profile, Seed},
+    config::{Announced, Election, Eventual, Mode, Profile, Seed},
 };
 use bellwether_proto::Epoch;
 use tokio::time::{Instant, sleep};
@@ -31,6 +31,53 @@ fn config(node: usize, join: Option<SocketAddr>) -> Config {
         ..Election::default()
     }];
     config
+}
+
+/// Two that would elect by different rules, and one that agrees with the first, are told of each other.
+#[tokio::test]
+async fn other_settings_are_told_and_named() {
+    let ring = KeyRing::generate().unwrap();
+    let first = Agent::start_with(&config(0, None), &ring).await.unwrap();
+    let mut strange = config(1, Some(first.address()));
+    strange.elections[0].mode =
+        Mode::Eventual(Eventual { margin: 5, learned: true, ..Eventual::default() });
+    let strange = Agent::start_with(&strange, &ring).await.unwrap();
+    let alike = Agent::start_with(&config(2, Some(first.address())), &ring).await.unwrap();
+    let start = Instant::now();
+    loop {
+        let statuses = [
+            first.handle().status().await.unwrap(),
+            strange.handle().status().await.unwrap(),
+            alike.handle().status().await.unwrap(),
+        ];
+        let found = statuses.map(|status| {
+            let differing = status.elections[0].differing.iter();
+            let differing = differing.map(|one| (one.name.clone(), one.settings.join(" ")));
+            differing.collect::<BTreeMap<String, String>>()
+        });
+        let of = |names: &[&str]| {
+            let pairs =
+                names.iter().map(|name| ((*name).to_owned(), "criterion margin".to_owned()));
+            pairs.collect::<BTreeMap<String, String>>()
+        };
+        if found == [of(&["node-1"]), of(&["node-0", "node-2"]), of(&["node-1"])] {
+            break;
+        }
+        assert!(start.elapsed() < Duration::from_secs(20), "{found:?}");
+        sleep(Duration::from_millis(50)).await;
+    }
+    let (told, _) = first.handle().events_after(0);
+    let told: Vec<_> = told.iter().filter(|one| one.event == EventKind::SettingsDiffer).collect();
+    assert_eq!(told.len(), 1, "once: {told:?}");
+    assert_eq!(told[0].election.as_deref(), Some("backup"));
+    assert_eq!(told[0].detail.as_deref(), Some("criterion, margin"));
+    // Who has gone differs no more.
+    strange.leave().await;
+    let start = Instant::now();
+    while !first.handle().status().await.unwrap().elections[0].differing.is_empty() {
+        assert!(start.elapsed() < Duration::from_secs(20));
+        sleep(Duration::from_millis(50)).await;
+    }
 }
 
 async fn cluster(nodes: usize) -> (KeyRing, Vec<Agent>) {

@@ -3,11 +3,11 @@
 use std::{env, path::PathBuf};
 
 use bellwether_agent::{
-    Agent, Config,
+    Config,
     config::{Flag, Inputs},
 };
 
-use crate::output::Failure;
+use crate::{log::Log, output::Failure};
 
 /// Settings, as flags. All of them can be in a file or a variable too.
 #[derive(clap::Args, Clone, Debug)]
@@ -49,6 +49,9 @@ pub(crate) struct Settings {
     /// The cluster's key, made by `bellwether keygen`
     #[arg(long, value_name = "FILE")]
     key_file: Option<String>,
+    /// How to write down what happens: text, json or none [default: text]
+    #[arg(long, value_name = "FORM")]
+    log: Option<String>,
     /// How often and how long: local, lan, wan or mesh [default: lan]
     #[arg(long, value_name = "PROFILE")]
     timing: Option<String>,
@@ -86,6 +89,7 @@ impl Settings {
             ("--api-token-file", &self.api_token_file),
             ("--data-dir", &self.data_dir),
             ("--key-file", &self.key_file),
+            ("--log", &self.log),
             ("--timing", &self.timing),
         ];
         let many = [
@@ -116,18 +120,9 @@ pub(crate) fn run(args: &Args) -> Result<bool, Failure> {
         .enable_all()
         .build()
         .map_err(|error| Failure::Other(format!("cannot start: {error}")))?;
-    let started = |agent: &Agent| {
-        let (name, address, api) = (&config.name, agent.address(), agent.api());
-        eprintln!("{name} listens on {address}; ask it at http://{api}");
-    };
     let reread = || args.settings.load().map_err(|failure| failure.to_string());
-    let said = |taken: Result<Vec<String>, String>| match taken {
-        Ok(fields) if fields.is_empty() => {
-            eprintln!("read again: the keys; no setting has changed")
-        }
-        Ok(fields) => eprintln!("read again: the keys, and {}", fields.join(", ")),
-        Err(problem) => eprintln!("not read again: {problem}"),
-    };
-    let ended = runtime.block_on(bellwether_agent::run(&config, started, reread, said));
+    let log = Log::start(config.log);
+    let ended = runtime.block_on(bellwether_agent::run(&config, reread, |line| log.write(line)));
+    log.end();
     ended.map(|()| true).map_err(|error| Failure::Other(error.to_string()))
 }

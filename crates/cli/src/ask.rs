@@ -294,6 +294,11 @@ pub(crate) fn explain(args: &About) -> Result<Exit, Failure> {
     ] {
         writeln!(out, "{what:<11} {value}")?;
     }
+    for member in items(&election["differing"]) {
+        let settings: Vec<String> = items(&member["settings"]).iter().map(text).collect();
+        let (name, settings) = (text(&member["name"]), settings.join(", "));
+        writeln!(out, "{:<11} {name} has other settings: {settings}", "problem")?;
+    }
     if election["central"].is_object() {
         explain_map(args, &election, &mut out)?;
         return Ok(known(&election));

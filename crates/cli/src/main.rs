@@ -21,6 +21,7 @@ mod guarded;
 mod init;
 mod keys;
 mod lab;
+mod log;
 mod manual;
 mod monitor;
 mod output;

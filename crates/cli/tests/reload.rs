@@ -52,12 +52,21 @@ impl Agent {
             own.display().to_string()
         );
         fs::write(&config, text).unwrap();
-        let mut command = bellwether(&["agent", "--config", &config.display().to_string()]);
+        let mut command =
+            bellwether(&["agent", "--log", "json", "--config", &config.display().to_string()]);
         command.stdout(Stdio::null()).stderr(Stdio::piped());
         let mut process = command.spawn().unwrap();
         let lines = BufReader::new(process.stderr.take().unwrap()).lines();
         let (sender, said) = mpsc::channel();
-        thread::spawn(move || lines.map_while(Result::ok).try_for_each(|line| sender.send(line)));
+        thread::spawn(move || {
+            for line in lines.map_while(Result::ok) {
+                let line: Value = serde_json::from_str(&line).unwrap();
+                let message = line["message"].as_str().unwrap().to_owned();
+                if ["started", "reload"].contains(&line["about"].as_str().unwrap()) {
+                    let _ = sender.send(message);
+                }
+            }
+        });
         let started: String = said.recv_timeout(Duration::from_secs(10)).unwrap();
         let after = |mark: &str| started.split(mark).nth(1).unwrap().to_owned();
         let address = after("listens on ").split(';').next().unwrap().to_owned();

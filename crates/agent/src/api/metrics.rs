@@ -64,7 +64,7 @@ type Gauge = fn(&ElectionStatus) -> f64;
 
 fn elections(page: &mut Page, elections: &[ElectionStatus]) {
     let seconds = |ms: u64| ms as f64 / 1000.0;
-    let all: [(&str, &str, &str, Gauge); 8] = [
+    let all: [(&str, &str, &str, Gauge); 9] = [
         ("is_leader", "gauge", "Whether this node leads and may act.", |e| {
             f64::from(u8::from(e.is_leader))
         }),
@@ -79,6 +79,9 @@ fn elections(page: &mut Page, elections: &[ElectionStatus]) {
         }),
         ("agreement_heard", "gauge", "Members that have named a leader.", |e| {
             f64::from(e.agreement.heard)
+        }),
+        ("members_differing", "gauge", "Members with other settings for it.", |e| {
+            e.differing.len() as f64
         }),
         ("leader_changes_total", "counter", "How often another leader was named.", |e| {
             e.changes as f64

@@ -135,7 +135,7 @@ pub(crate) fn is_about_leading(kind: EventKind) -> bool {
     matches!(kind, EventKind::BecameLeader | EventKind::StoppedLeading)
 }
 
-pub(crate) const EVENTS: [(&str, EventKind); 13] = [
+pub(crate) const EVENTS: [(&str, EventKind); 14] = [
     ("member-join", EventKind::MemberJoin),
     ("member-suspect", EventKind::MemberSuspect),
     ("member-alive", EventKind::MemberAlive),
@@ -147,6 +147,7 @@ pub(crate) const EVENTS: [(&str, EventKind); 13] = [
     ("leader-lost", EventKind::LeaderLost),
     ("became-leader", EventKind::BecameLeader),
     ("stopped-leading", EventKind::StoppedLeading),
+    ("settings-differ", EventKind::SettingsDiffer),
     ("duplicate-identity", EventKind::DuplicateIdentity),
     ("stalled", EventKind::Stalled),
 ];

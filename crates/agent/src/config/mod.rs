@@ -30,7 +30,7 @@ pub(crate) use self::{
     field::{check_name, parse_duration},
     hook::{event_name, is_about_leading},
 };
-use crate::status::Position;
+use crate::{log::Form, status::Position};
 
 mod central;
 mod election;
@@ -73,6 +73,8 @@ pub struct Config {
     pub data_dir: Option<PathBuf>,
     /// The cluster's key.
     pub key_file: PathBuf,
+    /// How it writes down what happens.
+    pub log: Form,
     /// How often and how long.
     pub timing: Timing,
     /// Whom it probes.
@@ -118,6 +120,7 @@ impl Config {
             api_names: Vec::new(),
             data_dir: None,
             key_file: key_file.into(),
+            log: Form::default(),
             timing: Profile::default().timing(),
             membership: Membership::default(),
             position: None,
@@ -156,6 +159,7 @@ impl Config {
         if let Some(field) = root.take("api") {
             config.api = api(&field, &config)?;
         }
+        config.log = root.or("log", Form::default(), |field| field.choice(&Form::NAMED))?;
         if let Some(field) = root.take("timing") {
             config.timing = Timing::read(field.section()?)?;
         }

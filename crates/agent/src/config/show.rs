@@ -78,6 +78,7 @@ impl Config {
         add("api_token_file", path(&self.api_token_file), DEFAULT);
         add("data_dir", path(&self.data_dir), DEFAULT);
         add("key_file", quoted(&self.key_file.display()), DEFAULT);
+        add("log", quoted(&self.log.name()), DEFAULT);
         let profile = self.timing.profile.name();
         add("timing.profile", quoted(&profile), DEFAULT);
         for (wait, value) in self.timing.waits() {

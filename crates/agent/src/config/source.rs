@@ -157,6 +157,7 @@ const SETTINGS: &[Setting] = &[
     setting("--api-token-file", "BELLWETHER_API_TOKEN_FILE", "api_token_file", Shape::Text),
     setting("--data-dir", "BELLWETHER_DATA_DIR", "data_dir", Shape::Text),
     setting("--key-file", "BELLWETHER_KEY_FILE", "key_file", Shape::Text),
+    setting("--log", "BELLWETHER_LOG", "log", Shape::Text),
     setting("--timing", "BELLWETHER_TIMING", "timing", Shape::Text),
     setting("--tag", "BELLWETHER_TAGS", "tags", Shape::Pairs(None)),
     setting("--election", "BELLWETHER_ELECTIONS", "election", Shape::Pairs(Some("mode"))),

@@ -114,6 +114,10 @@ impl Core {
         let leaderless = tally.leaderless_since.map_or(Duration::ZERO, |since| now.since(since));
         let aside = self.aside(tally.group);
         let sent = aside.map_or(tally.sent, |at| self.beside[at].machine.sent());
+        let differing = |(&id, settings): (&NodeId, &Vec<&'static str>)| {
+            let LeaderStatus { id, name } = self.named(id);
+            Differing { id, name, settings: settings.clone() }
+        };
         ElectionStatus {
             election: seat.name.clone(),
             mode: answer.mode.to_string(),
@@ -139,6 +143,7 @@ impl Core {
                 .and_then(|at| self.beside[at].machine.words(now))
                 .unwrap_or_else(|| self.why(now, answer)),
             agreement,
+            differing: tally.differing.iter().map(differing).collect(),
             changes: tally.changes,
             leaderless_ms: millis(tally.leaderless + leaderless),
             sent: sent.all,

@@ -4,6 +4,14 @@ import { at, counter, el, exactly, plural, say, shape } from './words.js';
 
 /** What the light shows: how it looks, what it says, and what else there is to say. */
 export function agreement(election, live, rival) {
+  const found = believed(election, live, rival);
+  const other = (election.differing ?? []).map(({ name, settings }) => `${name} has other settings: ${settings.join(', ')}`);
+  if (other.length > 3) other.splice(3, Infinity, `${other.length - 3} more have`);
+  if (!other.length) return found;
+  return { ...found, light: found.light === 'all' ? 'some' : found.light, more: [...other, found.more].join(' · ') };
+}
+
+function believed(election, live, rival) {
   if (!election.leader) return { light: 'none', text: 'No leader known', more: election.why };
   if (election.central) return central(election);
   const { agree, heard, dissent } = election.agreement;

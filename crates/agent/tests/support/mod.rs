@@ -10,9 +10,9 @@ use std::{
 };
 
 use bellwether_agent::{
-    Agreement, CentralStatus, Config, Counters, ElectionStatus, Event, EventKind, Handle, Identity,
-    Inbox, KeyStatus, LeaderStatus, MapNode, MapStatus, MemberState, MemberStatus, Position, Reach,
-    Refused, Request, Requested, Role, ScoreStatus, Status, Verdict,
+    Agreement, CentralStatus, Config, Counters, Differing, ElectionStatus, Event, EventKind,
+    Handle, Identity, Inbox, KeyStatus, LeaderStatus, MapNode, MapStatus, MemberState,
+    MemberStatus, Position, Reach, Refused, Request, Requested, Role, ScoreStatus, Status, Verdict,
     api::{Act, Actor, Api, Stage, Token, serve},
     hooks::HookView,
 };
@@ -63,6 +63,11 @@ pub(crate) fn election(name: &str, leader: Option<&str>, is_leader: bool) -> Ele
             heard: 5,
             dissent: vec![("bedroom".to_owned(), "attic".to_owned())],
         },
+        differing: vec![Differing {
+            id: "0000000000000009".to_owned(),
+            name: "bedroom".to_owned(),
+            settings: vec!["criterion", "margin"],
+        }],
         changes: 2,
         leaderless_ms: 750,
         sent: 40,

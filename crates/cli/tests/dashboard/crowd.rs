@@ -226,6 +226,7 @@ fn status(members: usize, round: usize, up: Duration, index: u64) -> Status {
             priority: 100,
             why: "elected 725.0 s ago; nobody better objects".to_owned(),
             agreement: Agreement { agree: heard - dissent.len() as u32, heard, dissent },
+            differing: vec![],
             changes: 3,
             leaderless_ms: 900,
             sent: 1_200,

@@ -36,7 +36,7 @@ fn settings(node: usize, config: Config) -> Settings {
         learns: false,
     };
     Settings {
-        about: About { name: format!("node-{node}"), position: None, tags: tags.into() },
+        about: About { name: format!("node-{node}"), tags: tags.into(), ..About::default() },
         cluster: "test".to_owned(),
         advertise: vec![address(node)],
         membership,
