@@ -13,9 +13,9 @@ use std::{
 };
 
 use bellwether_agent::{
-    Agreement, Config, Counters, ElectionStatus, Event, EventKind, Handle, Identity, Inbox,
-    KeyStatus, LeaderStatus, MapStatus, MemberState, MemberStatus, Reach, Refused, Requested, Role,
-    ScoreStatus, Status, Verdict,
+    Agreement, Config, Counters, Differing, ElectionStatus, Event, EventKind, Handle, Identity,
+    Inbox, KeyStatus, LeaderStatus, MapStatus, MemberState, MemberStatus, Reach, Refused,
+    Requested, Role, ScoreStatus, Status, Verdict,
     api::{Api, Token, serve},
     hooks::HookView,
 };
@@ -140,6 +140,11 @@ fn central(map: &MapStatus, election: ElectionStatus) -> ElectionStatus {
             map.central.members, best.score
         ),
         central: Some(map.central.clone()),
+        differing: vec![Differing {
+            id: id(1),
+            name: HOSTILE.to_owned(),
+            settings: vec!["criterion", "beacon"],
+        }],
         ..election
     }
 }

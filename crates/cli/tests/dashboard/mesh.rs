@@ -101,6 +101,11 @@ fn the_map_of_a_mesh_shows_its_middle_and_stays_light_with_five_hundred_nodes() 
         assert_eq!(third, HOSTILE, "text, never markup");
         let says = browser.text("document.querySelector('.agreement .text').textContent");
         assert_eq!(says, format!("{leader} is the most central of {count}"));
+        let more = browser.text("document.querySelector('.agreement .more').textContent");
+        let differs = format!("{HOSTILE} has other settings: criterion, beacon");
+        assert!(more.starts_with(&differs), "{more}");
+        let light = browser.text("document.querySelector('.light').dataset.light");
+        assert_eq!(light, "some", "not all is well");
         let painted = browser.value(PAINTED);
         let [gold, any] = [0, 1].map(|at| painted[at].as_u64().unwrap());
         assert!(gold > 100 && any > 20 * u64::from(count), "{painted}");
