@@ -64,8 +64,9 @@ async fn agreed(agents: &[Option<Agent>], within: u64) -> usize {
 async fn leaders_are_killed_and_come_back_and_hand_over() {
     let folder = tempfile::tempdir().unwrap();
     let ring = KeyRing::generate().unwrap();
-    let free = || std::net::UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    let addresses = [free(), free(), free()];
+    // Whoever comes back finds its port free: nobody is given one at such an address unless they ask.
+    let [.., high, low] = std::process::id().to_be_bytes();
+    let addresses = [1, 2, 3].map(|node| SocketAddr::from(([127, high, low, node], 7738)));
     let start = async |node| {
         Some(Agent::start_with(&config(node, folder.path(), &addresses), &ring).await.unwrap())
     };
