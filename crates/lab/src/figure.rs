@@ -223,6 +223,15 @@ impl Figure {
         svg
     }
 
+    /// About what its legend takes of both axes: a little more than the glyphs of its names need.
+    fn legend(&self) -> (f64, f64) {
+        let names =
+            || self.series.iter().map(|series| series.name.chars().count()).filter(|&n| n > 0);
+        let longest = names().max().unwrap_or(0);
+        let (width, height) = (60.0 + 7.5 * longest as f64, 30.0 + 17.0 * names().count() as f64);
+        (width / f64::from(WIDTH - 86), height / f64::from(HEIGHT - 68))
+    }
+
     fn draw(
         &self,
         area: &DrawingArea<SVGBackend<'_>, Shift>,
@@ -234,7 +243,8 @@ impl Figure {
             points().flat_map(|(_, y)| [y.value - y.half_width, y.value, y.value + y.half_width]);
         let x = Scale::over(&self.x, xs, 0.04);
         let y = Scale::over(&self.y, ys, 0.06);
-        let legend = freest_corner(points().map(|(at, of)| (x.share(*at), y.share(of.value))));
+        let shares = points().map(|(at, of)| (x.share(*at), y.share(of.value)));
+        let legend = freest_corner(self.legend(), shares);
         let mut chart = ChartBuilder::on(area)
             .margin(12)
             .x_label_area_size(44)
@@ -287,16 +297,19 @@ impl Figure {
     }
 }
 
-/// Where a legend hides the fewest of these points, given as shares of both axes.
-fn freest_corner(points: impl Iterator<Item = (f64, f64)>) -> SeriesLabelPosition {
+/// Where a legend of such a size hides the fewest of these points; all of it as shares of both axes.
+fn freest_corner(
+    (width, height): (f64, f64),
+    points: impl Iterator<Item = (f64, f64)>,
+) -> SeriesLabelPosition {
     use SeriesLabelPosition::{LowerLeft, LowerRight, UpperLeft, UpperRight};
     let mut hidden = [0; 4];
     for (x, y) in points {
         for (count, is_there) in hidden.iter_mut().zip([
-            x < LEGEND.0 && y > 1.0 - LEGEND.1,
-            x > 1.0 - LEGEND.0 && y > 1.0 - LEGEND.1,
-            x > 1.0 - LEGEND.0 && y < LEGEND.1,
-            x < LEGEND.0 && y < LEGEND.1,
+            x < width && y > 1.0 - height,
+            x > 1.0 - width && y > 1.0 - height,
+            x > 1.0 - width && y < height,
+            x < width && y < height,
         ]) {
             *count += u32::from(is_there);
         }
@@ -305,8 +318,6 @@ fn freest_corner(points: impl Iterator<Item = (f64, f64)>) -> SeriesLabelPositio
     corners.min_by_key(|(hidden, _)| *hidden).map_or(UpperLeft, |(_, corner)| corner)
 }
 
-/// About what a legend takes of the width and the height.
-const LEGEND: (f64, f64) = (0.32, 0.45);
 const WIDTH: u32 = 720;
 const HEIGHT: u32 = 420;
 /// Distinct for common kinds of colour blindness.
@@ -383,7 +394,7 @@ mod tests {
     #[test]
     fn the_legend_stands_where_it_hides_least() {
         use SeriesLabelPosition::{LowerRight, UpperLeft, UpperRight};
-        let corner = |points: &[(f64, f64)]| freest_corner(points.iter().copied());
+        let corner = |points: &[(f64, f64)]| freest_corner((0.3, 0.4), points.iter().copied());
         assert!(matches!(corner(&[]), UpperLeft));
         assert!(matches!(corner(&[(0.9, 0.9)]), UpperLeft));
         assert!(matches!(corner(&[(0.1, 0.9)]), UpperRight));
