@@ -212,6 +212,26 @@ impl Series {
     }
 }
 
+impl Series {
+    /// Where it is to be seen: dots and the ends of their bars, or some places along a line.
+    fn inked(&self, place: impl Fn(f64, f64) -> (f64, f64)) -> Vec<(f64, f64)> {
+        if !self.line {
+            let ends = |&(x, y): &(f64, Estimate)| {
+                [-1.0, 0.0, 1.0].map(|end| place(x, y.value + end * y.half_width))
+            };
+            return self.points.iter().flat_map(ends).collect();
+        }
+        let at = |(x, y): &(f64, Estimate)| place(*x, y.value);
+        let between = |pair: &[(f64, Estimate)]| {
+            let [(ax, ay), (bx, by)] = [at(&pair[0]), at(&pair[1])];
+            (0..=8)
+                .map(|part| f64::from(part) / 8.0)
+                .map(move |part| (ax + part * (bx - ax), ay + part * (by - ay)))
+        };
+        self.points.windows(2).flat_map(between).collect()
+    }
+}
+
 impl Figure {
     /// Draws it.
     pub fn svg(&self) -> String {
@@ -243,8 +263,9 @@ impl Figure {
             points().flat_map(|(_, y)| [y.value - y.half_width, y.value, y.value + y.half_width]);
         let x = Scale::over(&self.x, xs, 0.04);
         let y = Scale::over(&self.y, ys, 0.06);
-        let shares = points().map(|(at, of)| (x.share(*at), y.share(of.value)));
-        let legend = freest_corner(self.legend(), shares);
+        let place = |at: f64, of: f64| (x.share(at), y.share(of));
+        let inked = self.series.iter().flat_map(|series| series.inked(place));
+        let legend = freest_corner(self.legend(), inked);
         let mut chart = ChartBuilder::on(area)
             .margin(12)
             .x_label_area_size(44)
@@ -399,6 +420,16 @@ mod tests {
         assert!(matches!(corner(&[(0.9, 0.9)]), UpperLeft));
         assert!(matches!(corner(&[(0.1, 0.9)]), UpperRight));
         assert!(matches!(corner(&[(0.1, 0.9), (0.5, 0.9), (0.9, 0.9)]), LowerRight));
+    }
+
+    #[test]
+    fn bars_and_lines_are_not_hidden_either() {
+        let bar = Estimate { value: 2.0, half_width: 0.5 };
+        let place = |x, y| (x, y);
+        let dot = Series::measured("seen", 0, [(1.0, Some(bar))]);
+        assert_eq!(dot.inked(place), [(1.0, 1.5), (1.0, 2.0), (1.0, 2.5)]);
+        let line = Series::analytic("expected", 0, [(0.0, 0.0), (8.0, 4.0)]);
+        assert!(line.inked(place).contains(&(4.0, 2.0)), "halfway");
     }
 
     #[test]
