@@ -289,7 +289,8 @@ async fn bar_the_dirty(config: Config, handle: Handle, mut hooks: HookView) {
 }
 
 /// Runs an agent until it has left, or is told to stop by TERM or INT; then it leaves. On HUP it takes over what
-/// `reread` finds. What happens is handed to `write`, which must not block. A service manager that asks for it (`NOTIFY_SOCKET`) is told of all that.
+/// `reread` finds. What happens is handed to `write`, which must not block. A service manager that asks for it
+/// (`NOTIFY_SOCKET`) is told when it is ready, reads its settings again, or stops.
 ///
 /// # Errors
 ///
@@ -356,7 +357,7 @@ fn reloaded(taken: Result<Vec<String>, String>) -> Line {
         }
         Ok(fields) => (Level::Info, format!("read again: the keys, and {}", fields.join(", "))),
         Err(problem) => {
-            // On one line, without the one that points.
+            // It points at its place over several lines, and a log has one.
             let words: Vec<&str> = problem.split_whitespace().collect();
             (Level::Warning, format!("not read again: {}", words.join(" ")))
         }
