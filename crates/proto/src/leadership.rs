@@ -3,7 +3,11 @@
 use core::fmt;
 
 use crate::{
-    epoch::Epoch, id::NodeId, machine::Machine, time::Time, topology::criterion::Criterion,
+    epoch::Epoch,
+    id::{Boot, NodeId},
+    machine::Machine,
+    time::Time,
+    topology::criterion::Criterion,
 };
 
 /// Which promise an answer carries. The names are the ones users configure.
@@ -106,6 +110,16 @@ pub enum Why {
         /// The node followed.
         leader: NodeId,
     },
+    /// The disk refuses what this node must not forget, so it takes no part.
+    NotKept {
+        /// Since when.
+        since: Time,
+    },
+    /// A later life of this node runs elsewhere: this one has stopped.
+    Superseded {
+        /// That life.
+        by: Boot,
+    },
     /// Nobody among the `members` of our component has a better score, as far as our map of it goes.
     Central {
         /// How many they are, this node included.
@@ -130,6 +144,12 @@ impl fmt::Display for Why {
             Self::Electing { since } => write!(f, "no leader since {since}"),
             Self::Unanswered { leader } => {
                 write!(f, "following {leader}, which has not answered yet")
+            }
+            Self::NotKept { since } => {
+                write!(f, "the disk has refused what must be kept since {since}")
+            }
+            Self::Superseded { by } => {
+                write!(f, "another node runs under this identity, in its life {by}")
             }
             Self::Central { members, criterion, score } => {
                 write!(f, "most central of {members} by {}, with a score of ", criterion.name())?;

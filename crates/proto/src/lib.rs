@@ -9,13 +9,14 @@
 //! |---|---|
 //! | [`machine`] | the contract: inputs, effects, deadlines, the drain rule |
 //! | [`time`], [`id`], [`epoch`], [`leadership`], [`rng`] | the words every protocol uses |
-//! | [`wire`] | the envelope and codec, safe on hostile bytes, exact about lengths |
+//! | [`wire`] | the codec, safe on hostile bytes, exact about lengths |
 //! | [`mechanism`] | what several protocols need, written once |
 //! | [`membership`] | who is there |
 //! | [`election`] | who leads |
 //! | [`churn`] | how far lists disagree about who is there |
 //! | [`topology`] | who hears whom, and who is in the middle |
 //! | [`stack`] | an election on a membership, as one machine |
+//! | [`node`] | everything that decides who leads, as one machine: what an agent runs |
 //!
 //! The crate is `no_std` with `alloc`, contains no `unsafe`, and gives the same trace for the same
 //! seed on every platform.
@@ -35,6 +36,7 @@ pub mod leadership;
 pub mod machine;
 pub mod mechanism;
 pub mod membership;
+pub mod node;
 pub mod rng;
 pub mod stack;
 pub mod time;

@@ -266,6 +266,36 @@ pub enum Rejected {
         /// Its number.
         group: u32,
     },
+    /// Of somebody whose settings of this election are not ours, in something its promise rests on.
+    #[error("{from} has other settings")]
+    OtherSettings {
+        /// The sender.
+        from: Peer,
+    },
+    /// Of somebody who means other voters.
+    #[error("{from} means other voters")]
+    OtherVoters {
+        /// The sender.
+        from: Peer,
+    },
+    /// Of somebody who is not on the list of members.
+    #[error("{from} is not a member")]
+    NotAMember {
+        /// The sender.
+        from: Peer,
+    },
+    /// A message that contradicts itself, or who sent it.
+    #[error("{from} contradicts itself")]
+    Contradictory {
+        /// The sender.
+        from: Peer,
+    },
+    /// What people asked for cannot be done as things are.
+    #[error("{why}")]
+    Refused {
+        /// Why, to be shown to them.
+        why: &'static str,
+    },
     /// An answer nobody asked for.
     #[error("unsolicited answer from {from}")]
     Unsolicited {
@@ -285,6 +315,11 @@ impl Rejected {
             Self::Departed { .. } => "departed",
             Self::ImplausibleEpoch { .. } => "implausible-epoch",
             Self::NoSuchElection { .. } => "no-such-election",
+            Self::OtherSettings { .. } => "other-settings",
+            Self::OtherVoters { .. } => "other-voters",
+            Self::NotAMember { .. } => "not-a-member",
+            Self::Contradictory { .. } => "malformed",
+            Self::Refused { .. } => "refused",
             Self::Unsolicited { .. } => "unsolicited",
         }
     }

@@ -296,9 +296,20 @@ impl Stack {
         seed: Seed,
         now: Time,
     ) -> Self {
+        self.begin_survey(config, timeout, seed, now);
+        self
+    }
+
+    /// From now on keeps `c` current by itself.
+    pub(crate) fn begin_survey(
+        &mut self,
+        config: estimate::Config,
+        timeout: Duration,
+        seed: Seed,
+        now: Time,
+    ) {
         let rng = seed.named("survey").rng();
         self.survey = Some(Survey::new(self.me.id, config, timeout, rng, now));
-        self
     }
 
     /// What is known of `c`, if it is kept current.
@@ -482,12 +493,7 @@ impl Stack {
 
     /// Tells the elections of an event, by what is recorded now.
     fn tell(&mut self, now: Time, event: MembershipEvent, out: &mut OutboxOf<Self>) {
-        let (MembershipEvent::Joined(id)
-        | MembershipEvent::Suspected { id, .. }
-        | MembershipEvent::Refuted(id)
-        | MembershipEvent::Failed { id, .. }
-        | MembershipEvent::Left(id)
-        | MembershipEvent::Introduced(id)) = event;
+        let id = event.id();
         let Some((state, boot, incarnation)) = self.membership.record_of(id) else { return };
         let peer = Peer::new(id, boot);
         let member = self.membership.member(id).filter(|_| state.is_listed());

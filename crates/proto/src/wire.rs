@@ -1,20 +1,10 @@
-//! The wire: one envelope around every message, and the codec inside it.
+//! The codec: how messages become bytes and back.
 //!
-//! # Datagram
+//! What a packet is, its first byte says: [`node::packet`](crate::node::packet) has the table. The host seals it; see
+//! [`SEAL_LEN`] for what that adds.
 //!
-//! | offset | bytes | field |
-//! |---|---|---|
-//! | 0 | 2 | magic `BW` |
-//! | 2 | 1 | version, now 1 |
-//! | 3 | 8 | cluster |
-//! | 11 | 8 | sender: node id |
-//! | 19 | 8 | sender: boot number |
-//! | 27 | 2 | group: which election or substrate of the node the body belongs to |
-//! | 29 | 2 | body length |
-//! | 31 | … | body |
-//!
-//! Integers are little-endian. Inside bodies, identities have fixed width and counters are varints
-//! (seven bits a byte, least significant first, shortest form only).
+//! Integers are little-endian. Identities have fixed width and counters are varints (seven bits a byte, least
+//! significant first, shortest form only).
 //!
 //! # Hostile bytes
 //!
@@ -24,8 +14,6 @@
 //! names the field, the offset and what was found.
 
 use alloc::vec::Vec;
-
-use crate::id::{Boot, NodeId, Peer};
 
 /// A value with exactly one encoding.
 ///
@@ -123,34 +111,6 @@ pub enum DecodeError {
         /// Bytes there are.
         left: usize,
     },
-    /// The first bytes are not our magic: some other protocol's packet.
-    #[error("not a bellwether packet: it starts with {found:02x?}, ours with {MAGIC:02x?}")]
-    NotOurs {
-        /// The bytes found there.
-        found: [u8; 2],
-    },
-    /// A version this build does not speak.
-    #[error("version {found}, this build speaks {VERSION}")]
-    Version {
-        /// The version found.
-        found: u8,
-    },
-    /// Another cluster's packet.
-    #[error("packet for cluster {found}, this is {ours}")]
-    OtherCluster {
-        /// The cluster named in the packet.
-        found: ClusterId,
-        /// Ours.
-        ours: ClusterId,
-    },
-    /// Longer than a datagram may be.
-    #[error("{found} bytes, at most {limit} are allowed")]
-    TooLarge {
-        /// The length found.
-        found: usize,
-        /// The limit.
-        limit: usize,
-    },
     /// A message kind or enum value this build does not know.
     #[error("{field} at byte {at}: unknown value {found}")]
     UnknownKind {
@@ -181,6 +141,14 @@ pub enum DecodeError {
         /// Bytes that remain.
         left: usize,
     },
+    /// Bytes that are no text.
+    #[error("{field} at byte {at}: not UTF-8")]
+    NotText {
+        /// The field being read.
+        field: &'static str,
+        /// Its offset.
+        at: usize,
+    },
     /// A number outside the field's range.
     #[error("{field} at byte {at}: {found} is out of range, at most {limit}")]
     OutOfRange {
@@ -208,13 +176,10 @@ impl DecodeError {
     pub const fn reason(&self) -> &'static str {
         match self {
             Self::Short { .. } => "short",
-            Self::NotOurs { .. } => "not-ours",
-            Self::Version { .. } => "version",
-            Self::OtherCluster { .. } => "other-cluster",
-            Self::TooLarge { .. } => "too-large",
             Self::UnknownKind { .. } => "unknown-kind",
             Self::BadVarint { .. }
             | Self::BadCount { .. }
+            | Self::NotText { .. }
             | Self::OutOfRange { .. }
             | Self::Trailing { .. } => "malformed",
         }
@@ -391,144 +356,16 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Which cluster a packet belongs to: the hash of its configured name. Bound into authentication by
-/// the host, so that two clusters never merge by accident.
-#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
-pub struct ClusterId(u64);
-
-impl ClusterId {
-    /// The cluster with this number.
-    pub const fn new(id: u64) -> Self {
-        Self(id)
-    }
-
-    /// The number.
-    pub const fn get(self) -> u64 {
-        self.0
-    }
-}
-
-impl core::fmt::Display for ClusterId {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        write!(f, "{:016x}", self.0)
-    }
-}
-
-/// A message with its envelope.
-///
-/// ```
-/// use bellwether_proto::{
-///     Boot, NodeId, Peer,
-///     membership::ping::Message,
-///     wire::{ClusterId, DecodeError, Envelope},
-/// };
-///
-/// let cluster = ClusterId::new(7);
-/// let from = Peer::new(NodeId::new(3), Boot::new(1));
-/// let sent = Envelope { cluster, from, group: 0, body: Message::Ping { round: 9 } };
-/// let mut datagram = Vec::new();
-/// sent.encode_into(&mut datagram).unwrap();
-/// assert_eq!(datagram.len(), sent.encoded_len());
-/// assert_eq!(Envelope::decode(&datagram, cluster), Ok(sent));
-///
-/// let cut: Result<Envelope<Message>, _> = Envelope::decode(&datagram[..20], cluster);
-/// assert_eq!(
-///     cut.unwrap_err().to_string(),
-///     "sender boot at byte 19: needs 8 bytes, 1 left",
-/// );
-/// ```
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Envelope<Body> {
-    /// Which cluster.
-    pub cluster: ClusterId,
-    /// Which life of which node sent it.
-    pub from: Peer,
-    /// Which election or substrate of the receiver it is for.
-    pub group: u16,
-    /// The message.
-    pub body: Body,
-}
-
-impl<Body: Wire> Envelope<Body> {
-    /// How many bytes the datagram takes, exactly.
-    pub fn encoded_len(&self) -> usize {
-        datagram_len(&self.body)
-    }
-
-    /// Appends the datagram to `buffer`.
-    ///
-    /// # Errors
-    ///
-    /// [`DecodeError::TooLarge`] if it would exceed [`MAX_DATAGRAM`]; `buffer` is as it was. Larger
-    /// state is sent in parts or over a stream, never cut.
-    pub fn encode_into(&self, buffer: &mut Vec<u8>) -> Result<(), DecodeError> {
-        let found = self.encoded_len();
-        if found > MAX_DATAGRAM {
-            return Err(DecodeError::TooLarge { found, limit: MAX_DATAGRAM });
-        }
-        buffer.reserve(found);
-        buffer.bytes(&MAGIC);
-        buffer.u8(VERSION);
-        buffer.u64(self.cluster.0);
-        buffer.u64(self.from.id.get());
-        buffer.u64(self.from.boot.get());
-        buffer.u16(self.group);
-        buffer.u16((found - HEADER_LEN) as u16);
-        self.body.encode(buffer);
-        Ok(())
-    }
-
-    /// Reads a datagram of the cluster `ours`.
-    ///
-    /// # Errors
-    ///
-    /// [`DecodeError`]; cheap checks come first, the body is read last.
-    pub fn decode(datagram: &[u8], ours: ClusterId) -> Result<Self, DecodeError> {
-        if datagram.len() > MAX_DATAGRAM {
-            return Err(DecodeError::TooLarge { found: datagram.len(), limit: MAX_DATAGRAM });
-        }
-        let mut reader = Reader::new(datagram);
-        let magic = reader.array("magic")?;
-        if magic != MAGIC {
-            return Err(DecodeError::NotOurs { found: magic });
-        }
-        let version = reader.u8("version")?;
-        if version != VERSION {
-            return Err(DecodeError::Version { found: version });
-        }
-        let cluster = ClusterId(reader.u64("cluster")?);
-        if cluster != ours {
-            return Err(DecodeError::OtherCluster { found: cluster, ours });
-        }
-        let id = NodeId::new(reader.u64("sender id")?);
-        let boot = Boot::new(reader.u64("sender boot")?);
-        let group = reader.u16("group")?;
-        let length = usize::from(reader.u16("body length")?);
-        if length < reader.left.len() {
-            let extra = reader.left.len() - length;
-            return Err(DecodeError::Trailing { at: HEADER_LEN + length, extra });
-        }
-        if length > reader.left.len() {
-            let left = reader.left.len();
-            return Err(DecodeError::Short { field: "body", at: reader.at, needed: length, left });
-        }
-        let body = Body::decode(&mut reader)?;
-        reader.finish()?;
-        Ok(Self { cluster, from: Peer::new(id, boot), group, body })
-    }
-}
-
-/// The size of the datagram that carries `body`: what a simulator counts.
+/// The size of the sealed datagram that carries `body`: what a simulator counts.
 #[inline]
 pub fn datagram_len(body: &impl Wire) -> usize {
-    HEADER_LEN + body.encoded_len()
+    SEAL_LEN + body.encoded_len()
 }
 
-/// The first bytes of every packet.
-pub const MAGIC: [u8; 2] = *b"BW";
-/// The version this build speaks.
-pub const VERSION: u8 = 1;
-/// Bytes before the body.
-pub const HEADER_LEN: usize = 31;
+/// What an agent's seal adds to a packet: 11 bytes of fixed header, one of a boot number below 128, three of a packet
+/// number below two million, and a tag of 16. Held against the seal itself by a test of the agent.
+pub const SEAL_LEN: usize = 31;
+/// How many bytes always fit into a sealed datagram, however large its numbers have become.
+pub const SEALED_ROOM: usize = MAX_DATAGRAM - 47;
 /// The longest datagram: what passes unfragmented through every common link and tunnel.
 pub const MAX_DATAGRAM: usize = 1_200;

@@ -1,31 +1,30 @@
 //! Hostile bytes: nothing panics, nothing is half read, every error names its place.
 
 use bellwether_proto::{
-    Boot, NodeId, Peer,
     election::announce,
-    membership::ping,
-    wire::{ClusterId, DecodeError, Envelope, HEADER_LEN, MAX_DATAGRAM, Reader, Sink, Wire},
+    node::Message,
+    stack::Group,
+    wire::{DecodeError, Reader, Sink, Wire},
 };
 use proptest::prelude::*;
 
-const OURS: ClusterId = ClusterId::new(0x0bad_cafe);
-
-fn datagram() -> Vec<u8> {
-    let body = ping::Message::Ping { round: 7 };
-    let from = Peer::new(NodeId::new(3), Boot::new(2));
+fn packet() -> Vec<u8> {
+    let query = announce::Message::Query { sequence: u64::MAX, nonce: u64::MAX, claim: None };
     let mut bytes = Vec::new();
-    let envelope = Envelope { cluster: OURS, from, group: 1, body };
-    envelope.encode_into(&mut bytes).expect("small enough");
+    Message::Announced(Group::named("door"), query).encode(&mut bytes);
     bytes
 }
 
-fn read(bytes: &[u8]) -> Result<Envelope<ping::Message>, DecodeError> {
-    Envelope::decode(bytes, OURS)
+fn read(bytes: &[u8]) -> Result<Message, DecodeError> {
+    let mut reader = Reader::new(bytes);
+    let message = Message::decode(&mut reader)?;
+    reader.finish()?;
+    Ok(message)
 }
 
 #[test]
-fn a_datagram_cut_anywhere_is_short() {
-    let whole = datagram();
+fn a_packet_cut_anywhere_is_short() {
+    let whole = packet();
     for length in 0..whole.len() {
         let error = read(&whole[..length]).unwrap_err();
         assert_eq!(error.reason(), "short", "cut to {length}: {error}");
@@ -34,37 +33,21 @@ fn a_datagram_cut_anywhere_is_short() {
 }
 
 #[test]
-fn each_wrong_header_has_its_own_reason() {
+fn each_wrong_byte_has_its_own_reason() {
     let wrong = |at: usize, value: u8| {
-        let mut bytes = datagram();
+        let mut bytes = packet();
         bytes[at] = value;
         read(&bytes).unwrap_err()
     };
-    assert_eq!(wrong(0, b'X'), DecodeError::NotOurs { found: *b"XW" });
-    assert_eq!(wrong(2, 9), DecodeError::Version { found: 9 });
+    assert_eq!(wrong(0, 20), DecodeError::UnknownKind { field: "kind", at: 0, found: 20 });
+    let last = packet().len() - 1;
     assert_eq!(
-        wrong(3, 0).to_string(),
-        "packet for cluster 000000000badca00, this is 000000000badcafe"
+        wrong(last, 7).to_string(),
+        format!("padding at byte {}: 7 is out of range, at most 0", 25)
     );
-    assert_eq!(wrong(29, 6), DecodeError::Short { field: "body", at: 31, needed: 6, left: 5 });
-    assert_eq!(wrong(29, 4), DecodeError::Trailing { at: 35, extra: 1 });
-    assert_eq!(wrong(31, 2), DecodeError::UnknownKind { field: "ping", at: 31, found: 2 });
-}
-
-#[test]
-fn the_limit_is_the_limit() {
-    let mut bytes = datagram();
-    bytes.resize(MAX_DATAGRAM, 0);
-    assert_eq!(read(&bytes).unwrap_err().reason(), "malformed", "short enough to look at");
-    bytes.push(0);
-    let error = DecodeError::TooLarge { found: MAX_DATAGRAM + 1, limit: MAX_DATAGRAM };
-    assert_eq!(read(&bytes), Err(error));
-    let body = List(vec![0; 146]);
-    let from = Peer::new(NodeId::new(3), Boot::new(2));
-    let large = Envelope { cluster: OURS, from, group: 1, body };
-    let mut buffer = vec![7];
-    assert_eq!(large.encode_into(&mut buffer), Err(error), "it would take {}", large.encoded_len());
-    assert_eq!(buffer, [7], "nothing was written");
+    let mut longer = packet();
+    longer.push(0);
+    assert_eq!(read(&longer), Err(DecodeError::Trailing { at: last + 1, extra: 1 }));
 }
 
 /// A body of any length.
@@ -124,34 +107,18 @@ proptest! {
     }
 
     #[test]
-    fn envelopes_read_back_and_know_their_length(
-        cluster: u64,
-        id: u64,
-        boot: u64,
-        group: u16,
-        items in prop::collection::vec(any::<u64>(), 0..140),
-    ) {
-        let (cluster, from) = (ClusterId::new(cluster), Peer::new(NodeId::new(id), Boot::new(boot)));
-        let sent = Envelope { cluster, from, group, body: List(items) };
-        let mut bytes = Vec::new();
-        sent.encode_into(&mut bytes).unwrap();
-        prop_assert_eq!(bytes.len(), sent.encoded_len());
-        prop_assert_eq!(Envelope::decode(&bytes, cluster), Ok(sent));
-    }
-
-    #[test]
     fn any_bytes_are_refused_or_read_and_then_encode_to_themselves(
         mut bytes in prop::collection::vec(any::<u8>(), 0..200),
-        honest_header: bool,
+        kind in 0_u8..24,
+        known_kind: bool,
     ) {
-        if honest_header && bytes.len() >= HEADER_LEN {
-            let body = (bytes.len() - HEADER_LEN) as u16;
-            bytes[..11].copy_from_slice(&datagram()[..11]);
-            bytes[29..31].copy_from_slice(&body.to_le_bytes());
+        if known_kind && !bytes.is_empty() {
+            bytes[0] = kind;
         }
-        if let Ok(read) = Envelope::<announce::Message>::decode(&bytes, OURS) {
+        if let Ok(read) = read(&bytes) {
             let mut again = Vec::new();
-            read.encode_into(&mut again).unwrap();
+            read.encode(&mut again);
+            prop_assert_eq!(read.encoded_len(), bytes.len());
             prop_assert_eq!(again, bytes);
         }
     }

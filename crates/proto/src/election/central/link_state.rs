@@ -394,6 +394,6 @@ fn around(span: Duration, rng: &mut Rng) -> Duration {
 }
 
 /// What a datagram has left for entries, behind its header, its kind and two counts.
-const ROOM: usize = crate::wire::MAX_DATAGRAM - crate::wire::HEADER_LEN - 6;
+const ROOM: usize = crate::wire::MAX_DATAGRAM - crate::wire::SEAL_LEN - 6;
 /// Marks to a datagram: up to 24 bytes each, and 21 for the range.
 const MARKS: usize = (ROOM - 21) / 24;

@@ -6,7 +6,7 @@ use super::addresses::{Introduction, MIN_INTRODUCTION};
 use crate::{
     id::{Boot, Incarnation, NodeId, Peer},
     time::Duration,
-    wire::{DecodeError, HEADER_LEN, MAX_DATAGRAM, Reader, Sink, Wire},
+    wire::{DecodeError, MAX_DATAGRAM, Reader, SEAL_LEN, Sink, Wire},
 };
 
 /// What nodes say to each other. The envelope names the sender and its life.
@@ -123,7 +123,7 @@ impl Status {
 }
 
 /// Bytes a body may take: what the envelope leaves of a datagram, less 64 for authentication.
-pub(super) const MAX_BODY: usize = MAX_DATAGRAM - HEADER_LEN - 64;
+pub(super) const MAX_BODY: usize = MAX_DATAGRAM - SEAL_LEN - 64;
 /// Everything but updates and introductions, at its longest: kind, sequence, incarnation, peer and
 /// incarnation of an indirect ack, counts.
 const MAX_HEAD: usize = 1 + 10 + 5 + 8 + 10 + 5 + 2 + 2;

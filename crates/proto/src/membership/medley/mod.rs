@@ -223,6 +223,19 @@ pub enum MembershipEvent {
     Introduced(NodeId),
 }
 
+impl MembershipEvent {
+    /// Whom it is about.
+    pub const fn id(self) -> NodeId {
+        let (Self::Joined(id)
+        | Self::Suspected { id, .. }
+        | Self::Refuted(id)
+        | Self::Failed { id, .. }
+        | Self::Left(id)
+        | Self::Introduced(id)) = self;
+        id
+    }
+}
+
 /// A member as elections see it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MemberView {

@@ -3,7 +3,7 @@
 use proptest::{prelude::*, strategy::Strategy};
 
 use super::{super::client::Client, *};
-use crate::wire::{HEADER_LEN, MAX_DATAGRAM, Reader, Wire};
+use crate::wire::{MAX_DATAGRAM, Reader, SEAL_LEN, Wire};
 
 fn any_node() -> impl Strategy<Value = NodeId> {
     prop_oneof![8 => 0..5_u64, 1 => any::<u64>()].prop_map(NodeId::new)
@@ -160,7 +160,7 @@ proptest! {
                         prop_assert!(vote.is_some_and(|(not_older, _)| not_older));
                     }
                     Effect::Send { message, .. } | Effect::Multicast(message) => {
-                        prop_assert!(message.encoded_len() + HEADER_LEN <= MAX_DATAGRAM);
+                        prop_assert!(message.encoded_len() + SEAL_LEN <= MAX_DATAGRAM);
                     }
                     Effect::Broadcast(_) | Effect::Emit(_) => {}
                 }
@@ -178,7 +178,7 @@ fn the_largest_lists_fit_a_datagram() {
     let names: Vec<usize> = (0..MAX_MEMBERS / 2 + 1).collect();
     let list = list(&names);
     let confirm = Message::ConfirmElection { term: u64::MAX, voters: list };
-    assert!(confirm.encoded_len() + HEADER_LEN <= MAX_DATAGRAM);
+    assert!(confirm.encoded_len() + SEAL_LEN <= MAX_DATAGRAM);
 }
 
 /// A client alone: who answers, and who confirms in which call, is in our hands.

@@ -3,7 +3,7 @@
 use proptest::{prelude::*, strategy::Strategy};
 
 use super::*;
-use crate::wire::{HEADER_LEN, MAX_DATAGRAM, Reader, Wire};
+use crate::wire::{MAX_DATAGRAM, Reader, SEAL_LEN, Wire};
 
 fn any_peer() -> impl Strategy<Value = Peer> {
     (prop_oneof![6 => 0..6_u64, 1 => any::<u64>()], prop_oneof![4 => 0..3_u64, 1 => any::<u64>()])
@@ -209,7 +209,7 @@ proptest! {
             while let Some(effect) = out.pop() {
                 if let Effect::Send { to, message } = &effect {
                     prop_assert_ne!(*to, node.me.id);
-                    prop_assert!(message.encoded_len() <= MAX_DATAGRAM - HEADER_LEN - 64);
+                    prop_assert!(message.encoded_len() <= MAX_DATAGRAM - SEAL_LEN - 64);
                     if let Message::Query(query) = message {
                         question = Some((*to, query.clone()));
                     }
