@@ -43,7 +43,7 @@ pub struct Flips {
 }
 
 impl Default for Flips {
-    /// Those of the digest: eight nodes, thirty flips.
+    /// Those of `docs/rules/central.md`: eight nodes, thirty flips.
     fn default() -> Self {
         Self {
             nodes: 8,
