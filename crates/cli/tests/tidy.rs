@@ -142,8 +142,8 @@ impl Book {
         let header: String =
             paragraphs.iter().filter(|part| part.header).map(|part| &*part.text).collect();
         let by_file = [Self::named(&header), self.placed(path)];
-        let by_file = by_file.into_iter().flatten().flatten().collect::<Vec<_>>();
-        let by_file = (!by_file.is_empty()).then_some(by_file);
+        let by_file: BTreeSet<_> = by_file.into_iter().flatten().flatten().collect();
+        let by_file: Option<Vec<_>> = (!by_file.is_empty()).then(|| by_file.into_iter().collect());
         let mut faults = Vec::new();
         let mut fault = |line, what| faults.push(Fault { path: path.into(), line, what });
         for part in &paragraphs {
