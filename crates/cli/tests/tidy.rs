@@ -183,7 +183,8 @@ impl Book {
         faults
     }
 
-    /// Whether one of `pages` has an anchor for `id`. Where rules have no letters, `rule 2` is an id; elsewhere it is not.
+    /// Whether one of `pages` has an anchor for `id`. Where rules have no letters, `rule 2` is an id; elsewhere it is
+    /// not.
     fn defined(&self, pages: &[String], id: &str) -> bool {
         let anchors = || pages.iter().filter_map(|page| self.pages.get(page));
         let unnumbered = id.starts_with("rule-")
