@@ -37,7 +37,7 @@ fn every_cell_of_every_experiment_can_be_run_and_is_one_of_its_own() {
             }
         }
     }
-    // The digests' tables of experiments.
+    // The experiments of the pages of `docs/rules`.
     for id in [
         "announce-tab-5.1",
         "announce-fig-5.6",

@@ -203,7 +203,7 @@ pub fn subjects() -> Vec<Subject> {
         member("swim", Strategy::Swim, Form::Hardened),
         member("medley", Strategy::Medley, Form::Hardened),
         member("medley-f", Strategy::Both, Form::Hardened),
-        // Held to safety alone: it neither compares lists nor heals partitions (M-15).
+        // Held to safety alone: it neither compares lists nor heals partitions (M-15 of `docs/rules/medley.md`).
         member("medley-f-as-published", Strategy::Both, Form::AsPublished),
         stacked("churn-base", Variant::Base),
         stacked("churn-optimistic", Variant::Optimistic),
@@ -316,7 +316,7 @@ fn member(name: &'static str, strategy: Strategy, form: Form) -> Subject {
 }
 
 fn announced(name: &'static str, config: Config) -> Subject {
-    // P1 of the announce digest: whatever state the nodes are in, the best one has stood up, spoken
+    // P1 of `docs/rules/announce.md`: whatever state the nodes are in, the best one has stood up, spoken
     // and been heard by then. In the hardened form a token may have to be replaced on top: a hint
     // after its random wait and its rate limit, and the answer.
     let agreed = LISTEN + ANNOUNCE.max(SUPPRESS) + LONGEST_DELAY * 2;
@@ -709,7 +709,7 @@ const MOST_JOINERS: u32 = 19;
 const ANNOUNCE: Duration = Duration::from_secs(1);
 /// Four announcements in a row may be lost before a leader is given up.
 const LISTEN: Duration = Duration::from_secs(4);
-/// With the longest delay still within one announce period (C2 of the announce digest).
+/// With the longest delay still within one announce period (C2 of `docs/rules/announce.md`).
 const SUPPRESS: Duration = Duration::from_millis(800);
 const REPLY: Duration = Duration::from_millis(200);
 const LONGEST_DELAY: Duration = Duration::from_millis(100);

@@ -1,6 +1,6 @@
 //! The machines below: how often each fails, who is down when, and which node sits on which.
 //!
-//! Rules `V1` to `V6` of `docs/protocols/bandit.md`. Everything is drawn from the environment's own branch of the seed,
+//! Rules `V1` to `V6` of `docs/rules/bandit.md`. Everything is drawn from the environment's own branch of the seed,
 //! so that all elections of one seed are tried by the same failures.
 
 use bellwether_proto::{Duration, Rng, Seed, Time};

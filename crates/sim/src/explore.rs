@@ -2,9 +2,10 @@
 //! few places.
 //!
 //! A regular history delivers every message after one delay. A *deviation* delays a message, loses it, or crashes a
-//! node that may crash. All histories with at most so many deviations are followed to the end, and S1, S2 and S3 are
-//! looked at after every step. What a machine has become is a function of what it was given and when, so two states are
-//! one if every machine was given the same, and the same messages are on their way; such are followed once.
+//! node that may crash. All histories with at most so many deviations are followed to the end, and S1, S2 and S3 of
+//! `docs/rules/arbitrated.md` are looked at after every step. What a machine has become is a function of what it was
+//! given and when, so two states are one if every machine was given the same, and the same messages are on their way;
+//! such are followed once.
 
 use std::collections::{BTreeMap, BTreeSet};
 

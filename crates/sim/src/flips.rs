@@ -43,7 +43,7 @@ pub struct Flips {
 }
 
 impl Default for Flips {
-    /// Those of the digest: eight nodes, thirty flips.
+    /// Those of `docs/rules/central.md`: eight nodes, thirty flips.
     fn default() -> Self {
         Self {
             nodes: 8,
@@ -473,8 +473,9 @@ mod tests {
         }
     }
 
-    /// E1, E6, E9: the digest has 2.0 and 0.3 % for Topology Aware, 54 to 57 and 14 % for CEL-1, 25 and 4 % for CEL-0.7,
-    /// from 400 runs each of a model of its own. What is asked here is only that they go wrong, and in that order.
+    /// E1, E6, E9 of `docs/rules/central.md`: 2.0 and 0.3 % for Topology Aware, 54 to 57 and 14 % for CEL-1, 25 and 4 %
+    /// for CEL-0.7 in 400 runs each of an earlier model. What is asked here is only that they go wrong, and in that
+    /// order.
     #[test]
     fn the_published_forms_end_wrong_now_and_then_though_nothing_is_lost() {
         let flips = Flips::default();

@@ -1,8 +1,9 @@
 //! How far recorded lists disagree about who is there: the true `c` of the churn-tolerant elections.
 //!
-//! Source: §5.2. `c_i` is how many *other* live nodes have a list that lacks the live node `i`; `c` is the largest of
-//! them. An election that asks `c + 1` nodes is safe, so this is what an estimator of churn is judged by, and what
-//! Table 5.1 tabulates. Entries of dead nodes are no matter of `c` but of `f`.
+//! Source: §5.2; errata `C-n` are those of `docs/rules/churn-tolerant.md`. `c_i` is how many *other* live nodes have a
+//! list that lacks the live node `i`; `c` is the largest of them. An election that asks `c + 1` nodes is safe, so this
+//! is what an estimator of churn is judged by, and what Table 5.1 tabulates. Entries of dead nodes are no matter of `c`
+//! but of `f`.
 //!
 //! A suspect still counts as listed (C-16), unless the trace was recorded
 //! [otherwise](crate::membership_trace::Suspects).

@@ -35,7 +35,7 @@ pub struct Promise {
     pub forgetting: Option<Duration>,
     /// How long a message takes at most, once it is quiet.
     way: Option<Duration>,
-    /// P3 and P4.
+    /// P3 and P4 of `docs/rules/medley.md`.
     timely: Option<TimeBoundedDetection>,
 }
 
@@ -94,7 +94,7 @@ fn forgetting(config: &Config, bag: Option<u64>, nodes: u32) -> Option<Duration>
     Some(period * (pinged + 2) + config.suspicion() + period * (SURELY * compare))
 }
 
-/// M-9: instances a bag holds at most.
+/// M-9 of `docs/rules/medley.md`: instances a bag holds at most.
 fn longest_bag(config: &Config, nodes: u32) -> Option<u64> {
     let cap = config.bag_cap().filter(|_| config.selection() == Selection::Bag)?;
     Some((u64::from(cap) + 1) * u64::from(nodes))

@@ -41,7 +41,7 @@ impl Lister for Medley {
     }
 }
 
-/// Whether a suspect counts as listed (C-16).
+/// Whether a suspect counts as listed (C-16 of `docs/rules/churn-tolerant.md`).
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub enum Suspects {
     /// It does, until it is removed: our reading.

@@ -98,7 +98,7 @@ pub enum Metric {
     Unicasts,
     /// How often somebody told everybody that it leads.
     Multicasts,
-    /// Bytes of an election's messages by the sizes of the digest, end to end.
+    /// Bytes of an election's messages by the sizes of `docs/rules/churn-tolerant.md`, end to end.
     ModelBytes,
     /// The same for every hop.
     ModelHopBytes,
@@ -162,7 +162,7 @@ pub enum Metric {
     MessageRate,
     /// The same, per node.
     NodeMessageRate,
-    /// Mean payload of those by the sizes of the digest.
+    /// Mean payload of those by the sizes of `docs/rules/central.md`.
     MeanModelBytes,
     /// Mean payload of those as sent.
     MeanPayload,

@@ -33,7 +33,8 @@ pub struct Polls<'a> {
     config: Config,
     trace: Option<(&'a MembershipTrace, Reel<'a>)>,
     everybody: Vec<u32>,
-    /// When elections begin: nodes that have just started are not yet entitled to object (RP6).
+    /// When elections begin: nodes that have just started are not yet entitled to object (RP6 of
+    /// `docs/rules/churn-tolerant.md`).
     begin: Time,
 }
 

@@ -1,5 +1,5 @@
-//! The air between nodes: one channel of 802.11, for frames that nobody acknowledges (rule R2 of the centrality
-//! digest).
+//! The air between nodes: one channel of 802.11, for frames that nobody acknowledges (rule R2 of
+//! `docs/rules/central.md`).
 //!
 //! A station that has a frame waits until it has heard nobody for a while (DIFS), then as many idle slots as it drew
 //! (uniform up to `CWmin`, never more: there is no acknowledgement whose absence would double it), and sends once.

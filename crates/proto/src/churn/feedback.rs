@@ -238,7 +238,7 @@ mod tests {
         assert!(large < 80.0, "{large}: C-5 has gone");
     }
 
-    /// Fig. 7.5: from 1 to within 1 of 13 in about 20 rounds; the digest allows 30 on average.
+    /// Fig. 7.5: from 1 to within 1 of 13 in about 20 rounds, says the thesis. 30 on average are allowed for.
     #[test]
     fn it_gets_there_in_a_few_rounds() {
         for rule in [Rule::Published(Guard::HalfAnInitiator), Rule::Fractional] {

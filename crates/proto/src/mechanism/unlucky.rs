@@ -65,7 +65,7 @@ mod tests {
         assert!(found.len() == expected.len() && off <= within, "{found:?} for {expected:?}");
     }
 
-    /// V1 and V3: the seed's example, and what repeated reports make of it.
+    /// V1 and V3: the thesis's example, and what repeated reports make of it.
     #[test]
     fn the_published_example_and_its_repetitions() {
         let mut p = [0.43, 0.30, 0.17, 0.10];

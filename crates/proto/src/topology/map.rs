@@ -1,6 +1,6 @@
 //! What one node knows of its network: who hears whom, as those concerned have told.
 //!
-//! A [`Map`] holds one [`View`] per node and answers `Leader()` (rules L1 to L3 of `docs/protocols/central.md`): the
+//! A [`Map`] holds one [`View`] per node and answers `Leader()` (rules L1 to L3 of `docs/rules/central.md`): the
 //! component is whoever can be reached from ourselves, the leader its best member by `(score, id)`. All scores are
 //! integers, so that equal maps never name different leaders.
 //!

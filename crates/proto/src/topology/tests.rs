@@ -1,4 +1,4 @@
-//! Test vector V1 of `docs/protocols/central.md`: the kite, and small graphs.
+//! Test vector V1 of `docs/rules/central.md`: the kite, and small graphs.
 
 use alloc::vec::Vec;
 

@@ -1,7 +1,7 @@
-//! How long is long (`forgetting` in `lists.rs`): with bags of at most `L` instances somebody live pings the
-//! crashed node within `2L + 1` periods (P3), a period and the suspicion later it is removed, and whoever the
-//! gossip missed has it from a comparison, each period with probability `1 / c`, where 21 times the mean leaves a
-//! chance of one in a thousand million. Passive feedback takes a tenth of all periods away from the bag; a
+//! How long is long (`forgetting` in `lists.rs`): with bags of at most `L` instances somebody live pings the crashed
+//! node within `2L + 1` periods (P3 of `docs/rules/medley.md`), a period and the suspicion later it is removed, and
+//! whoever the gossip missed has it from a comparison, each period with probability `1 / c`, where 21 times the mean
+//! leaves a chance of one in a thousand million. Passive feedback takes a tenth of all periods away from the bag; a
 //! quarter more than `2L + 1` allows for it. So `D = 2.5 L T + 2T + S + 21 c T`.
 
 use bellwether_proto::{Duration, NodeId, Time};

@@ -1,7 +1,7 @@
 use super::Record;
 
-/// P7, M2: what an observer records of a member never goes back to an older life or incarnation, as long as the
-/// observer itself lives.
+/// P7 and M2 of `docs/rules/medley.md`: what an observer records of a member never goes back to an older life or
+/// incarnation, as long as the observer itself lives.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct IncarnationMonotone {
     raised: bool,

@@ -17,7 +17,8 @@ use bellwether_proto::{Duration, NodeId, Time};
 
 use super::spells::Spells;
 
-/// M4: a live member that can be reached is on everybody's list, but for a bounded time after trouble.
+/// M4 of `docs/rules/medley.md`: a live member that can be reached is on everybody's list, but for a bounded time after
+/// trouble.
 #[derive(Clone, Debug)]
 pub struct LiveNotDeadForLong(Spells);
 

@@ -4,8 +4,8 @@ use bellwether_proto::{Boot, Duration, Incarnation, NodeId, Time};
 
 use super::Record;
 
-/// M1, M3: nobody returns from the dead but by a larger life or incarnation of its own. Three things are
-/// judged, all against a ledger of what every node has really issued:
+/// M1 and M3 of `docs/rules/medley.md`: nobody returns from the dead but by a larger life or incarnation of its own.
+/// Three things are judged, all against a ledger of what every node has really issued:
 ///
 /// * no observer records a life or incarnation that its owner never issued;
 /// * who was recorded as failed or left at an observer is listed there again only with a larger one, however

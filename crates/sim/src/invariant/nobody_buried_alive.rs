@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 
 use bellwether_proto::{NodeId, membership::ring::Life};
 
-/// Nobody is buried that is still a member in its own eyes, and not frozen (S2).
+/// Nobody is buried that is still a member in its own eyes, and not frozen (S2 of `docs/rules/arbitrated.md`).
 #[derive(Clone, Debug, Default)]
 pub struct NobodyBuriedAlive {
     active: BTreeMap<NodeId, Life>,

@@ -2,7 +2,8 @@ use std::collections::BTreeMap;
 
 use bellwether_proto::membership::ring::Life;
 
-/// Of two that accuse each other at most one may stay: never are both arbitrations of a pair won (S1).
+/// Of two that accuse each other at most one may stay: never are both arbitrations of a pair won (S1 of
+/// `docs/rules/arbitrated.md`).
 #[derive(Clone, Debug, Default)]
 pub struct OneOfTwoWins {
     winners: BTreeMap<(Life, Life), Life>,

@@ -1,7 +1,7 @@
 use bellwether_proto::{NodeId, topology::map::View};
 
-/// What a node tells of itself is whom it hears, no more and no less (P7 of the centrality elections). The published forms
-/// let others write it for them, and are not judged by this.
+/// What a node tells of itself is whom it hears, no more and no less (P7 of `docs/rules/central.md`). The published
+/// forms let others write it for them, and are not judged by this.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct OwnView {
     heard_somebody: bool,

@@ -2,8 +2,8 @@ use std::ops::RangeInclusive;
 
 use bellwether_proto::{Duration, NodeId, Time};
 
-/// P3 and P4: with bags, no feedback and no loss, the only crash of a run is first detected within the bound
-/// that the bags of the living give, and never before a probe and a suspicion have passed.
+/// P3 and P4 of `docs/rules/medley.md`: with bags, no feedback and no loss, the only crash of a run is first detected
+/// within the bound that the bags of the living give, and never before a probe and a suspicion have passed.
 ///
 /// The bag bounds the periods until somebody pings it. A cautious node may need more than one silence: it then
 /// gives its next periods to the same target, so these add to the bound. Each node says how many: where

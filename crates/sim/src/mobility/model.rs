@@ -1,4 +1,4 @@
-//! How nodes move: the mobility models of the centrality digest, M1 to M4.
+//! How nodes move: the mobility models M1 to M4 of `docs/rules/central.md`.
 
 use bellwether_proto::{Duration, Rng, Seed};
 

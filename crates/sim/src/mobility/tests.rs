@@ -108,7 +108,7 @@ fn waypoints_on_900_metres_make_some_eighteen_components_at_90() {
     assert!((mean - 18.0).abs() < 3.0, "{mean}");
 }
 
-/// The calibration of the digest: link changes a second at 80 m on 500 m.
+/// The calibration in `docs/rules/central.md`: link changes a second at 80 m on 500 m.
 #[test]
 fn only_the_published_levy_walk_changes_links_more_often_than_the_random_walk() {
     let rate = |mobility: &Mobility| {

@@ -487,8 +487,8 @@ mod tests {
         }
     }
 
-    /// M-22: far from the edge the published rule moves half the distance on average, the uniform square
-    /// (sqrt 2 + asinh 1) / 3 = 0.7652 of it; in the corner both take the edge into account.
+    /// M-22 of `docs/rules/medley.md`: far from the edge the published rule moves half the distance on average, the
+    /// uniform square (sqrt 2 + asinh 1) / 3 = 0.7652 of it; in the corner both take the edge into account.
     #[test]
     fn the_two_laws_of_moving_have_their_means() {
         let field = [(0.0, 100.0); 2];

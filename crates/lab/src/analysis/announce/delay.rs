@@ -140,7 +140,7 @@ pub fn announcements_until_heard_for_many(receivers: u32, rate: f64) -> f64 {
 /// `e = 3.515e-4·max(0, n-70)`, so `1-(1-l)(1-e)`.
 ///
 /// Departure: §5.4.2 shows AL degrading from `N = 70` and losing to LE-S from 200, which its own
-/// model cannot do. This is the digest's congestion, its slope chosen to put the crossover
+/// model cannot do. This is the congestion of A-21, its slope chosen to put the crossover
 /// at 200.
 pub fn congested_rate(rate: f64, together: u32) -> f64 {
     let congestion = (3.515e-4 * f64::from(together.saturating_sub(70))).min(1.0);
@@ -158,7 +158,7 @@ mod tests {
         Group::le_s(processes, 1.0, 1.0, 0.1, loss)
     }
 
-    /// V19 of the announce digest.
+    /// V19.
     #[test]
     fn receivers_with_independent_losses() {
         for (receivers, expected) in [(1, 1.66667), (2, 2.14286), (9, 3.58765), (499, 7.91117)] {
@@ -285,7 +285,7 @@ mod tests {
     }
 
     /// A-21 and announce-fig-5.11: all `N` of AL announce together, one of LE-S does.
-    /// The digest rounded twice: it prints 5.883 for 5.88248 and 6.410 for 6.40948.
+    /// More digits than the page prints: 5.882 is 5.88248, and 6.409 is 6.40948.
     #[test]
     fn congestion_alone_makes_the_lines_of_figure_5_11_cross() {
         for (n, al, le_s_send) in

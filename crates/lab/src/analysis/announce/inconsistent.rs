@@ -159,7 +159,7 @@ mod tests {
         assert_eq!(false_departures(3.0, 9, Loss::Uncorrelated(1.0)), 1.0);
     }
 
-    /// F4, and V2, V9 of the digest.
+    /// F4, and V2, V9.
     #[test]
     fn programs_as_printed_depose_a_live_leader() {
         for (ratio, expected) in
@@ -195,7 +195,7 @@ mod tests {
         );
     }
 
-    /// The mean says that listening this long is enough; the digest's figures say how often it is
+    /// The mean says that listening this long is enough; A-14's figures say how often it is
     /// not.
     #[test]
     fn a_14_a_mean_is_no_quantile() {

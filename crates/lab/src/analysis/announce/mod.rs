@@ -2,8 +2,8 @@
 //!
 //! Notation: `N` processes, announce period `T_A`, listen timeout `T_L`, suppression interval
 //! `T_S`, one-way delay `Δ`, loss rate `l`; `q_0` is the best process and `q_k` has `k` better
-//! ones. Times are in seconds unless a function says "in units of". `A-n` is an erratum of the
-//! announce digest. At a rate of 1 what waits for a delivery is infinite.
+//! ones. Times are in seconds unless a function says "in units of". `A-n` is an erratum of
+//! `docs/rules/announce.md`. At a rate of 1 what waits for a delivery is infinite.
 
 pub mod delay;
 pub mod inconsistent;

@@ -240,7 +240,7 @@ fn published_rounds(incumbents: u32, loss: Loss) -> f64 {
 }
 
 /// Departure with `copies` Byes, `spacing` seconds apart, under correlated loss and at least two
-/// survivors (§5.7, derived in the digest): `Σ_{j<b} l^j(1-l)(jτ+2Δ+E[t_s]+T_A·l/(1-l)) + l^b·B`.
+/// survivors (§5.7, derived in F3): `Σ_{j<b} l^j(1-l)(jτ+2Δ+E[t_s]+T_A·l/(1-l)) + l^b·B`.
 /// Without loss `2Δ+E[t_s]`, with no Bye `B`. Seconds.
 pub fn bye(timing: &Timing, copies: u32, spacing: f64, rate: f64) -> f64 {
     if rate >= 1.0 {
@@ -264,14 +264,14 @@ pub fn bye_copies_published(processes: u32, loss: Loss) -> f64 {
 }
 
 /// A worse joiner that asks on arrival, no loss: `E[min(2Δ, U(0,T_A))] = 2Δ(1-Δ/T_A)`, at most the
-/// `T_A/2` of one that waits (§5.7, derived in the digest). Seconds.
+/// `T_A/2` of one that waits (§5.7, derived in F3). Seconds.
 pub fn query(timing: &Timing) -> f64 {
     let (answer, period) = (2.0 * timing.delay, timing.announce);
     if answer >= period { period / 2.0 } else { answer * (1.0 - answer / (2.0 * period)) }
 }
 
 /// A worse joiner that asks after its suppression timer, no loss: `E[min(t_s+2Δ, U(0,T_A))]` with
-/// uniform `t_s` (§5.7, derived in the digest). Seconds.
+/// uniform `t_s` (§5.7, derived in F3). Seconds.
 pub fn suppress_then_query(timing: &Timing) -> f64 {
     let (period, answer) = (timing.announce, 2.0 * timing.delay);
     if timing.suppress <= 0.0 {
@@ -314,7 +314,7 @@ mod tests {
         assert_eq!(departure(&timing(3.0, 1.0), 3, Loss::Uncorrelated(1.0)), f64::INFINITY);
     }
 
-    /// The digest prints .210 and .302 where the sums are .20948 and .30145: it rounded twice.
+    /// More digits than F2 prints: .209 is .20948, and .301 is .30145.
     #[test]
     fn table_of_f2_excess() {
         for (others, light, heavy) in [

@@ -147,8 +147,8 @@ pub fn total_at_least(processes: u32, rate: f64) -> f64 {
 }
 
 /// Upper bound of the first round: `Σ_{m<N} w_m/(m+1)`, `w_0 = 1`,
-/// `w_{m+1} = w_m + [w_m - (1-l)(w_m²+1)/2]/(m+1)`. Exact at `l = 0` and for `N = 2`; proof in the
-/// digest.
+/// `w_{m+1} = w_m + [w_m - (1-l)(w_m²+1)/2]/(m+1)`. Exact at `l = 0` and for `N = 2`; proof in
+/// F3.
 pub fn first_round_at_most(processes: u32, rate: f64) -> f64 {
     let mut weight: f64 = 1.0;
     let mut sum = 0.0;

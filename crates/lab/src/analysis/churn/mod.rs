@@ -2,7 +2,7 @@
 //!
 //! Notation: `N` nodes; `c` bounds how many lists of live nodes lack any one live node, `f` the crashes; an
 //! election asks `c + f + 1` nodes and waits for `c + 1`. The *would-be leader* is the live node that comes
-//! first. `C-n` is an erratum of the digest.
+//! first. `C-n` is an erratum of `docs/rules/churn-tolerant.md`.
 
 pub mod hypergeometric;
 pub mod messages;

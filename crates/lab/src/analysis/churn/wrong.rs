@@ -54,7 +54,7 @@ mod tests {
     use super::super::{close, draw, simulates};
     use super::*;
 
-    /// The digest's values for Fig. 7.1: one decision, any of five.
+    /// Theorem 1' for Fig. 7.1: one decision, any of five.
     #[test]
     fn figure_7_1() {
         // Each within half of its last digit.
@@ -100,7 +100,7 @@ mod tests {
             let mut rng = Seed::new(u64::from(c)).rng();
             simulates(&format!("c = {c}"), mean_rank(128, 25, c, 5), || rank(&mut rng, c).into());
         }
-        assert!((0.037..0.042).contains(&mean_rank(128, 25, 1, 5)), "as the digest has it");
+        assert!((0.037..0.042).contains(&mean_rank(128, 25, 1, 5)), "between .037 and .042");
     }
 
     #[test]

@@ -476,7 +476,7 @@ fn figure_5_12_claims(table: &Table) -> Vec<Claim> {
     let sizes = [2, 5, 10, 20, 50, 100, 200, 500];
     let le_m = [0.477, 0.484, 0.459, 0.385, 0.227, 0.125, 0.106, 0.102];
     let le_s = [0.568, 0.647, 0.676, 0.695, 0.692, 0.695, 0.701, 0.697];
-    // The digest's values are simulated themselves: its error and ours, and a rounding.
+    // These values are simulated themselves: their error and ours, and a rounding.
     let near = |variant, values: [f64; 8]| {
         sizes.into_iter().zip(values).all(|(n, value)| {
             at(variant, n)

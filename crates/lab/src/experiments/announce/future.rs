@@ -192,7 +192,7 @@ fn bye_claims(table: &Table) -> Vec<Claim> {
     });
     let wanted = [7.49, 6.23, 4.40, 3.27, 2.52];
     let uc = COPIES.map(|copies| at(Lossy::Uc(0.4), copies));
-    // The digest's values are simulated themselves.
+    // F3's values are simulated themselves.
     let near = uc.into_iter().zip(wanted).all(|(one, value)| {
         one.is_some_and(|one| {
             (one.value - value).abs() <= 4.0 * one.half_width / 1.96 + 0.03 * value

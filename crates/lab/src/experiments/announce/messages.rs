@@ -367,8 +367,8 @@ fn listens_claims(table: &Table) -> Vec<Claim> {
     let messages = match table.size() {
         Size::Full => messages.on_record(
             Verdict::Partly,
-            "T_L = 3 measures above 20.7. The digest's values were simulated too (its 17.3 for ∞ is below its own 17.6 \
-             elsewhere), and how far \"just above\" is is not said; 0.05 here",
+            "T_L = 3 measures above 20.7. The values were simulated too (17.3 for ∞ is below the 17.6 \
+             of F3), and how far \"just above\" is is not said; 0.05 here",
         ),
         Size::Quick => messages,
     };

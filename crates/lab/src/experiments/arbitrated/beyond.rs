@@ -99,7 +99,7 @@ fn run_claims(table: &Table) -> Vec<Claim> {
         always(
             table,
             "One more dissolves the whole ring, whatever the paper says",
-            "the same; S5 of the digest",
+            "the same; S5",
             cells("as-published", |k| k + 1..=k + 1).map(|cell| (cell, "survivors", 0.0)),
         ),
         always(
@@ -185,7 +185,7 @@ fn part_claims(table: &Table) -> Vec<Claim> {
             |cell: &str| at(table, cell, "majority whole").is_some_and(|one| one.value == 1.0);
         claims.push(Claim::holds(
             "Eight far arbitrators bear an arc of 12 and not one of 20",
-            "prototype, two seeds a cell: 12 but not 20",
+            "model, two seeds a cell: 12 but not 20",
             format!(
                 "12 in {}, 20 in {} of the runs",
                 whole("far(8) arc=12"),
@@ -196,13 +196,13 @@ fn part_claims(table: &Table) -> Vec<Claim> {
         claims.push(
             Claim::holds(
                 "Sixteen bear one of 20",
-                "prototype, two seeds: yes",
+                "model, two seeds: yes",
                 format!("in {} of the runs", whole("far(16) arc=20")),
                 kept("far(16) arc=20"),
             )
             .on_record(
                 Verdict::NotReproduced,
-                "for some pair too many of those drawn sit on the other side, and one forced departure begins a row; the prototype had two seeds and groups that changed at once",
+                "for some pair too many of those drawn sit on the other side, and one forced departure begins a row; the model had two seeds and groups that changed at once",
             ),
         );
     } else {
@@ -288,7 +288,7 @@ fn split_claims(table: &Table) -> Vec<Claim> {
             let values = names.clone().map(&both);
             claims.push(Claim::holds(
                 format!("At distance {d} leases born together lose both three times as often as any others"),
-                "prototype: 8.75 and 0.25% at distance 1, 4.75 and 0.75% at 3",
+                "model: 8.75 and 0.25% at distance 1, 4.75 and 0.75% at 3",
                 show(&names),
                 matches!(values, [Some(locked), Some(random)]
                     if locked.value > 0.0 && locked.value >= 3.0 * random.value),
@@ -392,7 +392,7 @@ fn upgrade_claims(table: &Table) -> Vec<Claim> {
         bounded(
             table,
             "Proposals of one instant, made again within T_arb, may block each other for good",
-            "20% or more of the pairs; prototype 23 to 31%",
+            "20% or more of the pairs; model 23 to 31%",
             never,
             0.2,
             0.4,

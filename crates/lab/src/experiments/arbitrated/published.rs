@@ -334,27 +334,27 @@ fn death_claims(table: &Table) -> Vec<Claim> {
             [8, 10, 12, 16].map(|f| format!("{f}: {}", shown(exact("as-published", f)))).into();
         claims.push(Claim::holds(
             "With more at once most rings dissolve, which the paper does not show",
-            "prototype: exact in 87, 68, 47 and 7% of runs at 8, 10, 12 and 16",
+            "model: exact in 87, 68, 47 and 7% of runs at 8, 10, 12 and 16",
             hurt.join(", "),
             exact("as-published", 16).is_some_and(|one| one.value < 0.5),
         ));
         claims.push(always(
             table,
             "Eight far arbitrators keep the ring whole with up to eight at once",
-            "prototype: 0% hurt",
+            "model: 0% hurt",
             every("far(8)", &[1, 2, 3, 4, 6, 8]),
         ));
         claims.push(always(
             table,
             "Sixteen with up to twelve",
-            "prototype: 0% hurt",
+            "model: 0% hurt",
             every("far(16)", &[1, 2, 3, 4, 6, 8, 10, 12]),
         ));
     } else {
         claims.push(always(
             table,
             "Far arbitrators keep the ring whole with up to six at once",
-            "prototype: 0% hurt",
+            "model: 0% hurt",
             ["far(8)", "far(16)"].into_iter().flat_map(|form| every(form, &[1, 3, 6])),
         ));
     }

@@ -2,7 +2,7 @@
 //! open.
 //!
 //! All protocols of a sweep meet the same movements, seed by seed. Of the figures only the numbers quoted in the text
-//! survive; the criteria are those of `docs/protocols/central.md`. A ratio over a sweep is one of means over its ranges.
+//! survive; the criteria are those of `docs/rules/central.md`. A ratio over a sweep is one of means over its ranges.
 
 mod air;
 mod ours;
@@ -43,7 +43,7 @@ fn name(rival: &str, range: u32) -> String {
     format!("{rival} {range} m")
 }
 
-/// Five movements at full size, as the digest asks; two when quick.
+/// Five movements at full size, as `docs/rules/central.md` asks; two when quick.
 fn runs(size: Size) -> u64 {
     match size {
         Size::Full => 5,

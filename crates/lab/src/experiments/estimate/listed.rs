@@ -1,8 +1,10 @@
 //! How far the lists of Medley-F disagree, and about whom: tables 5.1 and 5.2.
 //!
 //! What the tables count is not said in full: whether a suspect is listed (C-16), whether `c` is the largest of a run
-//! (C-36), which messages carried news (M-11). All readings are measured side by side on the same runs: nobody
-//! crashes, so that whoever is missing is missing by mistake.
+//! (C-36). All readings are measured side by side on the same runs: nobody crashes, so that whoever is missing is
+//! missing by mistake.
+//!
+//! Nor is it said which messages carried news (M-11 of `docs/rules/medley.md`): both ways are among the readings.
 
 use std::{collections::BTreeMap, num::NonZeroUsize};
 
@@ -78,7 +80,8 @@ const FIELD: &str = r#"
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Form {
     Published,
-    /// As published, but only answers carry news: the reference code's way (M-11).
+    /// As published, but only answers carry news: the author's program's way (M-11 of
+    /// `docs/rules/medley.md`).
     PullOnly,
     Hardened,
 }

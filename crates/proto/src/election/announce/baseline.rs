@@ -1,6 +1,6 @@
 //! What announce-listen elections are compared with: SUP, AL, and both one after the other.
 //!
-//! Source: thesis chapter 5, §5.4 and §5.7; the programs are those of `docs/protocols/`. None of these
+//! Source: thesis chapter 5, §5.4 and §5.7; the programs are those of `docs/rules/announce.md`. None of these
 //! is an election anybody should run. [`Sup`] finds one speaker and then says no more, [`Al`] has
 //! everybody speak for ever, and [`SupAl`] is the composition that does not work.
 //!

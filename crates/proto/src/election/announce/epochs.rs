@@ -171,5 +171,5 @@ impl Announce {
     }
 }
 
-/// `J`: how far above the largest epoch seen an honest one may be (H-3, default of the spec).
+/// `J`: how far above the largest epoch seen an honest one may be (H-3).
 pub(super) const MAX_JUMP: u64 = 1 << 20;

@@ -9,7 +9,7 @@ use crate::{
 /// What nodes say to each other. The envelope names the sender, the last part of its rank.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum Message {
-    /// I lead. Sent in answer to a question, it is the spec's Reply.
+    /// I lead. Sent in answer to a question, it is the Reply of rule 11.
     Announce(Announcement),
     /// To whoever leads: your token is older than one I have seen.
     Hint {

@@ -1,7 +1,7 @@
 //! Leader election by announce and listen over multicast: LE-A, LE-S, LE-M and their hardened form.
 //!
 //! Source: thesis chapter 5, §5.1, Program 5.1 (LE-A) and Program 5.2 (LE-S); rule numbers `H-n` and
-//! errata `A-n` are those of `docs/protocols/`. `T_A`, `T_L`, `T_S` are the chapter's timers. LE-A is
+//! errata `A-n` are those of `docs/rules/announce.md`. `T_A`, `T_L`, `T_S` are the chapter's timers. LE-A is
 //! LE-S that never waits ([`Suppression::None`]); LE-M is LE-S in which the earliest to wake is the
 //! best ([`Criterion::Wake`]). What the chapter leaves to future work is chosen in the [`Config`]:
 //! goodbyes ([`Bye`]), questions ([`Entry`]), and leaders that newcomers do not disturb ([`Tenure`]).
@@ -639,7 +639,7 @@ impl Election for Announce {
 /// Who resigned stands again after so many listen timeouts: somebody else has led for two of them by then, and with
 /// sticky tenure is not disturbed.
 const ABSENCE: u64 = 3;
-/// `ρ` in percent: how much faster than its sender's a clock may run (H-11, default of the spec).
+/// `ρ` in percent: how much faster than its sender's a clock may run (H-11).
 const DRIFT_PERCENT: u128 = 1;
 /// How many times our own period a sender's may be and still stretch our patience. Arbitrary, but
 /// without a limit one announcement could make us follow a silent leader for ever.

@@ -1,7 +1,7 @@
 //! The `k` best nodes lead together: LE-K.
 //!
 //! Source: thesis chapter 5, §5.7, which names the problem; rules 13 to 15 are those of
-//! `docs/protocols/`. The larger identity is the better. Replicas of a registry, or successors agreed
+//! `docs/rules/announce.md`. The larger identity is the better. Replicas of a registry, or successors agreed
 //! on beforehand, are what it is for.
 //!
 //! ```text

@@ -6,7 +6,7 @@ use super::{
 };
 use crate::time::Duration;
 
-/// Which rules to follow; letters are those of `docs/protocols/bandit.md`.
+/// Which rules to follow; letters are those of `docs/rules/bandit.md`.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
 pub enum Profile {
     /// The text to the letter. Two may lead at once.

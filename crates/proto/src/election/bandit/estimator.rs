@@ -1,7 +1,7 @@
 //! What a node believes of every node: how often it does not answer when an answer is expected.
 //!
 //! An estimate is a *cost*: 1 for silence, 0 for an answer, less is better. Rules `M1`, `M2`, `W1`, `W2`, `X1`
-//! and `X2` of `docs/protocols/bandit.md`; any cost between 0 and 1 may be fed.
+//! and `X2` of `docs/rules/bandit.md`; any cost between 0 and 1 may be fed.
 
 use alloc::{collections::VecDeque, vec::Vec};
 

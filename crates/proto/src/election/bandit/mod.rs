@@ -2,7 +2,7 @@
 //!
 //! Source: Tarte and Avlur, "Learning Node Characteristics for Reliable Leader Election", and the authors' program for
 //! what the text leaves open. Rules (letter and number), errata `A-n` and properties `P-n` are those of
-//! `docs/protocols/bandit.md`. Every node keeps, for every node, a running estimate of how often it does not answer;
+//! `docs/rules/bandit.md`. Every node keeps, for every node, a running estimate of how often it does not answer;
 //! an election turns estimates into short lists of candidates, shares them, and takes whom most lists name. Three
 //! profiles are one machine:
 //!

@@ -92,7 +92,7 @@ impl Message {
         matches!(self, Self::Beacon)
     }
 
-    /// The payload by the sizes of the digest of the thesis: 3 bytes an identity, 4 a clock, 1 a count; integers of 4 in
+    /// The payload by the sizes of `docs/rules/central.md`: 3 bytes an identity, 4 a clock, 1 a count; integers of 4 in
     /// the baselines, but 3 for an identity behind a type.
     pub fn model_len(&self) -> usize {
         let list = |ids: usize| 1 + 3 * ids;

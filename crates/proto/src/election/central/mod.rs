@@ -1,9 +1,9 @@
 //! Eventual leaders at the centre of each connected component: Topology Aware, CEL, their hardened core, and the
 //! baselines they were compared with.
 //!
-//! Source: PhD thesis, Sorbonne 2022, Algorithms 1 and 2; rules `N`, `L`, `TA`, `C`, `H`, `F`, `G` and errata `E-n` are
-//! those of `docs/protocols/central.md`. Every node keeps a [`Map`] of its component and names its most central member;
-//! there is no election phase, only link changes that spread. Which protocol spreads them is the [`Profile`]:
+//! Source: PhD thesis, Sorbonne 2022, Algorithms 1 and 2; rules `N`, `L`, `TA`, `C`, `H`, `F`, `G` and errata `E1` to
+//! `E28` are those of `docs/rules/central.md`. Every node keeps a [`Map`] of its component and names its most central
+//! member; there is no election phase, only link changes that spread. Which protocol spreads them is the [`Profile`]:
 //!
 //! | profile | file | spreads |
 //! |---|---|---|

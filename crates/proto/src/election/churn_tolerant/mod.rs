@@ -1,11 +1,12 @@
 //! Leader election over weakly consistent membership: Base, Optimistic, Preferred and Hybrid.
 //!
-//! Source: thesis of 2023, §2.3, §2.5 and chapter 5. Rules `B1` to `B7`, `MI1` to `MI5`, `DC1` to `DC4`
-//! and `RP1` to `RP6`, errata `C-n` and properties `G-n` are those of `docs/protocols/`. An *initiator*
-//! asks `c + f + 1` nodes for the lowest key on their lists, waits for `c + 1` answers and notifies the
-//! lowest of all, which tells everybody. If no live node is missing from more than `c` lists, one of
-//! these answers names the live node of lowest key (Theorem 1). The four protocols are one machine and
-//! two policies: *when* to notify ([`Notify`]) and *whether* the unhealthy are passed over ([`Health`]).
+//! Source: thesis of 2023, §2.3, §2.5 and chapter 5. Rules `B1` to `B7`, `MI1` to `MI5`, `DC1` to `DC4` and
+//! `RP1` to `RP6`, errata `C-n` and properties `G1` to `G8` are those of `docs/rules/churn-tolerant.md`. An
+//! *initiator* asks `c + f + 1` nodes for the lowest key on their lists, waits for `c + 1` answers and
+//! notifies the lowest of all, which tells everybody. If no live node is missing from more than `c` lists,
+//! one of these answers names the live node of lowest key (Theorem 1). The four protocols are one machine
+//! and two policies: *when* to notify ([`Notify`]) and *whether* the unhealthy are passed over
+//! ([`Health`]).
 //!
 //! ```text
 //! Idle       --Start-------------------> Running     arm Initiate at the grace time

@@ -1,6 +1,6 @@
 //! The leased leader: at most one at any instant, while clocks drift by no more than configured.
 //!
-//! Source: rule `R11` of `docs/protocols/arbitrated.md`, on [`ring`]. The owner of a key leads
+//! Source: rule `R11` of `docs/rules/arbitrated.md`, on [`ring`]. The owner of a key leads
 //! while its leases last; whoever follows it waits until they have run out. Authority is a function of time: an answer
 //! that names this node carries the instant up to which it may act.
 //!
@@ -35,7 +35,7 @@
 //! Departure: a joiner that owns the key is handed the office when it is a member, not in the acknowledgement that makes
 //! it one; the incumbent stops before it says so, either way.
 //!
-//! Departure: where the spec has a witness promise after it has *itself* timed out, it also may once it has not
+//! Departure: where R11.9 has a witness promise after it has *itself* timed out, it also may once it has not
 //! acknowledged the leader for two sessions, since a witness need not be a neighbour for ever.
 
 use alloc::{collections::BTreeMap, vec::Vec};

@@ -488,7 +488,7 @@ fn a_leader_that_promises_itself_to_another_stops() {
     }
 }
 
-/// R11.5 and R11.8 by the numbers of the digest.
+/// R11.5 and R11.8, by the numbers of V16.
 #[test]
 fn the_wait_outlasts_the_last_lease() {
     let zero = below().with_drift(0).unwrap();

@@ -102,7 +102,7 @@ pub enum Status {
     Join,
     /// It did not answer.
     Suspect {
-        /// To whom first. The seed leaves the accuser unnamed, and then nobody can tell a broken node
+        /// To whom first. The thesis leaves the accuser unnamed, and then nobody can tell a broken node
         /// from a broken accuser.
         by: NodeId,
     },

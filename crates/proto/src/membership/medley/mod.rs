@@ -1,8 +1,9 @@
 //! Weakly consistent membership by probing and gossip: SWIM, Medley and Medley-F.
 //!
-//! Source: thesis of 2023, chapters 2 to 4. Rules `R1` to `R14` and `A1` to `A5`, errata `M-n` and
-//! properties `P-n` are those of `docs/protocols/`. SWIM is Medley with exponent 0; Medley-F is Medley
-//! with both feedbacks. All five strategies are one machine and a [`Config`].
+//! Source: thesis of 2023, chapters 2 to 4. Rules `R1` to `R14` and `A1` to `A5`, errata `M-n`, test
+//! vectors `V1` to `V15` and properties `P1` to `P11` are those of `docs/rules/medley.md`. SWIM is
+//! Medley with exponent 0; Medley-F is Medley with both feedbacks. All five strategies are one machine
+//! and a [`Config`].
 //!
 //! ```text
 //! Idle     --Start------------------> Running  arm Period; Join to a contact unless members are given
@@ -40,11 +41,11 @@
 //! not lose everything (P2); nobody returns from the dead but by a larger life or incarnation of its
 //! own (P7). No promise that nobody is removed falsely while delays are unbounded (P9).
 //!
-//! Departure: an update names the life it speaks of, and an accusation its accuser. The seed has
+//! Departure: an update names the life it speaks of, and an accusation its accuser. The thesis has
 //! neither; without the first a restarted node is dead in others' eyes until its incarnation catches
 //! up, without the second nobody can tell who is broken.
 //!
-//! Departure: helpers keep no record of what they were asked (the seed's `relays`): the ping carries
+//! Departure: helpers keep no record of what they were asked (`relays` of the rules): the ping carries
 //! the asker and its sequence number, and the answer repeats both.
 //!
 //! Departure: a joiner asks for the list page by page instead of getting it whole, since it may not fit

@@ -1,8 +1,8 @@
 //! Arbitrated membership on a ring: symmetric leases detect, arbitrators decide.
 //!
 //! Source: Ahsan and Gupta, "A New Fully-Distributed Arbitration-Based Membership Protocol". Rules `R1` to `R15`,
-//! errata `E1` to `E37`, theorems and properties `S1` to `S5` are those of `docs/protocols/arbitrated.md`. Each node
-//! leases from its `k` nearest on either side. A lease that runs out only *suspects*; the suspecter asks a group of
+//! errata `E1` to `E37`, theorems and properties `S1` to `S5` are those of `docs/rules/arbitrated.md`. Each node leases
+//! from its `k` nearest on either side. A lease that runs out only *suspects*; the suspecter asks a group of
 //! arbitrators, stays if more than half agree, and leaves otherwise. Since the accused finds out within `2 T_l` and
 //! cannot win either, it is gone `2 T_l + T_a` after the suspicion, and is buried then and not before.
 //!

@@ -1,4 +1,4 @@
-//! The digest's test vectors, on machines in a small network.
+//! The test vectors of `docs/rules/arbitrated.md`, on machines in a small network.
 
 use alloc::{collections::BTreeMap, vec, vec::Vec};
 

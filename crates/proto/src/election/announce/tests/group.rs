@@ -1,4 +1,4 @@
-//! Any election on a segment with scripted losses, and what the spec says of two of them side by side.
+//! Any election on a segment with scripted losses, and what the rules say of two of them side by side.
 
 use std::boxed::Box;
 

@@ -320,9 +320,9 @@ fn a_leader_that_restarts_without_its_state_ends_with_a_larger_epoch_everywhere(
     }
 }
 
-/// The set-up under which the spec checked LE-H: a quarter of all copies lost, one in twenty doubled,
-/// delays up to most of a period, a split for a while, crashes, and reboots that remember nothing or
-/// what was persisted.
+/// The set-up under which `docs/rules/announce.md` says LE-H was tried: a quarter of all copies lost,
+/// one in twenty doubled, delays up to most of a period, a split for a while, crashes, and reboots that
+/// remember nothing or what was persisted.
 fn hostile(seed: u64, keeps_disks: bool, config: Config) -> Segment {
     let mut rng = Seed::new(seed).named("faults").rng();
     let mut network = Seed::new(seed).named("network").rng();

@@ -1,4 +1,4 @@
-//! Test vectors V2 to V14 and V17 of `docs/protocols/central.md`.
+//! Test vectors V2 to V14 and V17 of `docs/rules/central.md`.
 
 use std::{vec, vec::Vec};
 

@@ -185,7 +185,7 @@ fn with_loss_the_accused_clear_themselves_and_the_dead_are_found() {
     }
 }
 
-/// M-13, users' issue 13: everybody restarts at once, in its next life and knowing only one contact.
+/// M-13: everybody restarts at once, in its next life and knowing only one contact.
 #[test]
 fn the_restarted_join_again_whatever_was_said_of_their_past_lives() {
     let config = Config::new(Strategy::Both, Form::Hardened);

@@ -26,7 +26,7 @@ fn session_start(net: &Net, p: u64, q: u64) -> Time {
 
 #[test]
 fn a_crash_is_suspected_between_one_and_two_sessions_later_but_for_a_request_in_flight() {
-    // (crash after the session's start, T_FD): 1500, 1010 and 1005 of the digest.
+    // (crash after the session's start, T_FD): 1500, 1010 and 1005 of V3.
     for (after, t_fd) in [(500, 1_500), (10, 1_990), (5, 995)] {
         assert_eq!(suspected_after(after), t_fd, "crash {after} ms into a session");
     }

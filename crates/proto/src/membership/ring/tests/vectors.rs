@@ -1,4 +1,4 @@
-//! Geometry, groups and Algorithm 1, by the numbers of the digest.
+//! Geometry, groups and Algorithm 1: V1, V2, V5, V8, V9 and V12 to V14.
 
 use super::{
     super::{
@@ -109,7 +109,7 @@ fn groups_are_of_the_sizes_published() {
 }
 
 #[test]
-fn the_load_of_one_crash_is_the_digests() {
+fn the_load_of_one_crash_is_as_reckoned() {
     let (n, k, dead) = (40, 3, 20);
     let mut load = vec![0; n];
     for p in around(n, dead, k) {
@@ -291,7 +291,7 @@ fn a_cut_divides_groups_as_counted() {
 }
 
 #[test]
-fn the_load_of_one_upgrade_is_the_digests() {
+fn the_load_of_one_upgrade_is_as_reckoned() {
     for (k, pairs, double, proposals, messages) in
         [(3, 21, 9, 30, 270), (2, 9, 3, 12, 78), (4, 38, 18, 56, 644), (5, 60, 30, 90, 1_260)]
     {
