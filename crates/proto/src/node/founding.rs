@@ -36,7 +36,7 @@ use alloc::{
 };
 use core::cmp::Reverse;
 
-use super::{Kept, Listed, Port, Score, packet, settings::FoundingConfig};
+use super::{Kept, Listed, Port, Score, packet, plan::FoundingConfig};
 use crate::{
     election::leased,
     epoch::Epoch,

@@ -20,13 +20,15 @@
 //!
 //! | file | holds |
 //! |---|---|
-//! | [`settings`] | what a node can be told to be, and the table from that to configured machines |
+//! | [`settings`], [`timing`] | what a node can be told to be |
+//! | [`plan`] | the table from that to configured machines |
 //! | [`packet`] | the table of packet kinds |
 //! | [`profile`] | what a node tells others of itself |
 //! | [`founding`] | leased elections: how rings come to be |
 //! | [`voters`] | learned elections: who votes |
 //! | [`names`] | central elections: what those on the map are called |
 //! | `announced`, `disk`, `record`, `near` | announced elections; what survives; what a node is worth; who is near |
+//! | `answer`, `request`, `life`, `below` | what it answers; what it is told and asked; how it starts and ends; the stack |
 //!
 //! Departure: the membership's own durable state is not kept. A host gives every life a larger boot number, so a life
 //! need not remember its incarnation.
@@ -53,7 +55,6 @@
 //! ```
 
 use alloc::{
-    borrow::ToOwned,
     boxed::Box,
     collections::{BTreeMap, BTreeSet},
     format,
@@ -69,18 +70,18 @@ use self::{
 pub use self::{
     disk::{Durable, Kept},
     packet::Message,
+    plan::{FoundingConfig, Plan, Protocol, SeatPlan, SettingsError, VotersConfig},
     profile::{About, Position, check_name},
     record::KeptRecord,
     settings::{
         AnnouncedSettings, CentralSettings, ElectionSettings, EventualSettings, Feedback, HIGHEST,
         Keeping, LEARNED_MARGIN, LearnedSettings, LeasedSettings, ModeSettings, Neighbours,
-        OnIsolation, PRIORITY, Plan, Policy, Protocol, Role, SeatPlan, Settings, SettingsError,
-        Spread, TENURE, Timing, TimingProfile, Watched,
+        OnIsolation, PRIORITY, Policy, Role, Settings, Spread, TENURE,
     },
+    timing::{Timing, TimingProfile, Watched},
     voters::KeptBallot,
 };
 use crate::{
-    churn::estimate::ChurnEstimate,
     election::{
         announce::{self, Announce},
         churn_tolerant,
@@ -88,24 +89,30 @@ use crate::{
     epoch::Epoch,
     id::{Boot, NodeId, Peer},
     leadership::{Election, Leadership, Mode, Why},
-    machine::{Effect, Input, InputOf, Machine, Outbox, OutboxOf, Rejected},
-    membership::medley::{ContactChange, DetailsTooLong, Medley, MembershipEvent},
+    machine::{Input, InputOf, Machine, Outbox, OutboxOf, Rejected},
+    membership::medley::{ContactChange, MembershipEvent},
     rng::{Rng, Seed},
-    stack::{self, Group, Profile, Stack, Standing},
+    stack::{self, Group, Stack, Standing},
     time::{Duration, Time},
 };
 
 mod announced;
+mod answer;
+mod below;
 mod disk;
 pub mod founding;
+mod life;
 pub mod names;
 mod near;
 pub mod packet;
+pub mod plan;
 pub mod profile;
 mod record;
+mod request;
 pub mod settings;
 #[cfg(test)]
 mod tests;
+pub mod timing;
 pub mod voters;
 
 /// What the host has found out.
@@ -459,157 +466,6 @@ impl Node {
         self
     }
 
-    /// Who it is.
-    pub const fn me(&self) -> Peer {
-        self.me
-    }
-
-    /// What it was told to be, as it is now.
-    pub const fn plan(&self) -> &Plan {
-        &self.plan
-    }
-
-    /// The membership.
-    pub const fn membership(&self) -> &Medley {
-        self.stack.membership()
-    }
-
-    /// What is known of `c`.
-    pub fn churn(&self, now: Time) -> Option<ChurnEstimate> {
-        self.stack.churn(now)
-    }
-
-    /// Whether it has started, and neither left nor been superseded.
-    pub const fn is_running(&self) -> bool {
-        matches!(self.phase, Phase::Running | Phase::Leaving { .. })
-    }
-
-    /// Whether it was stopped for longer than it may lead unseen: the next input makes it give up leading. A host asks
-    /// before it reads its sockets, and throws away what waited there meanwhile.
-    pub fn is_late(&self, now: Time) -> bool {
-        self.is_running() && self.due != Time::NEVER && now.since(self.due) > self.plan.timing.guard
-    }
-
-    /// How often it has contradicted an accusation.
-    pub const fn refuted(&self) -> u64 {
-        self.refuted
-    }
-
-    /// What somebody is called, if that is known.
-    pub fn name_of(&self, id: NodeId) -> Option<&str> {
-        if id == self.me.id {
-            return Some(&self.plan.about.name);
-        }
-        match self.known.get(&id).map(|known| known.name.as_str()) {
-            Some(name) if !name.is_empty() => Some(name),
-            // Nobody whose word reaches us by gossip, but perhaps on a map.
-            _ => self.seats.iter().find_map(|seat| match &seat.contest {
-                Contest::Central(central) => central.name_of(id),
-                _ => None,
-            }),
-        }
-    }
-
-    /// Where somebody says it is.
-    pub fn position_of(&self, id: NodeId) -> Option<Position> {
-        if id == self.me.id {
-            return self.plan.about.position;
-        }
-        self.known.get(&id)?.position
-    }
-
-    /// The elections, in the order of the settings.
-    pub fn groups(&self) -> impl Iterator<Item = Group> {
-        self.seats.iter().map(|seat| seat.group)
-    }
-
-    /// Who leads an election, as this node can honestly answer at `now`, which may be later than the last input.
-    pub fn leadership_of(&self, group: Group, now: Time) -> Leadership {
-        match self.position(group) {
-            Ok(at) => self.answer(at, now),
-            Err(_) => Leadership::unknown(Mode::Eventual, Why::NotRunning),
-        }
-    }
-
-    /// What others believe, as they last said: who leads, under which epoch.
-    pub fn beliefs_of(&self, group: Group) -> BTreeMap<NodeId, (NodeId, Epoch)> {
-        let Ok(at) = self.position(group) else { return BTreeMap::new() };
-        match &self.seats[at].contest {
-            Contest::Eventual => self.seats[at].beliefs.clone(),
-            Contest::Leased(leased) => leased.beliefs().clone(),
-            Contest::Learned(learned) => learned.beliefs(),
-            Contest::Announced(_) | Contest::Central(_) => BTreeMap::new(),
-        }
-    }
-
-    /// Why nobody leads, in words, if the answer itself does not say.
-    pub fn obstacle_of(&self, group: Group, now: Time) -> Option<String> {
-        let seat = &self.seats[self.position(group).ok()?];
-        if seat.barred.is_some() {
-            let words =
-                "the disk refuses what must be kept; this node takes no part until it is taken";
-            return Some(words.to_owned());
-        }
-        match &seat.contest {
-            Contest::Eventual | Contest::Announced(_) => None,
-            Contest::Leased(leased) => leased.words(now),
-            Contest::Learned(learned) => learned.words(now),
-            Contest::Central(central) => central.words(now),
-        }
-    }
-
-    /// What was learnt of those who may lead, the best first.
-    pub fn scores_of(&self, group: Group) -> Vec<Score> {
-        match self.position(group).map(|at| &self.seats[at].contest) {
-            Ok(Contest::Leased(leased)) => leased.scores(),
-            Ok(Contest::Learned(learned)) => learned.scores(),
-            _ => vec![],
-        }
-    }
-
-    /// How much an election has said.
-    pub fn sent_of(&self, group: Group) -> Sent {
-        self.position(group).map(|at| self.seats[at].sent).unwrap_or_default()
-    }
-
-    /// A leased election.
-    pub fn leased(&self, group: Group) -> Option<&Founding> {
-        match &self.seats[self.position(group).ok()?].contest {
-            Contest::Leased(leased) => Some(leased),
-            _ => None,
-        }
-    }
-
-    /// A learned election.
-    pub fn learned(&self, group: Group) -> Option<&Voters> {
-        match &self.seats[self.position(group).ok()?].contest {
-            Contest::Learned(learned) => Some(learned),
-            _ => None,
-        }
-    }
-
-    /// A central election.
-    pub fn central(&self, group: Group) -> Option<&Names> {
-        match &self.seats[self.position(group).ok()?].contest {
-            Contest::Central(central) => Some(central),
-            _ => None,
-        }
-    }
-
-    /// Whether hooks forbid this node to lead, or its role does.
-    pub fn observes(&self, group: Group) -> bool {
-        self.position(group).is_ok_and(|at| self.stands(at).observer)
-    }
-
-    /// Whether this much can be told to others.
-    ///
-    /// # Errors
-    ///
-    /// [`DetailsTooLong`].
-    pub fn fits(&self, about: &About) -> Result<(), DetailsTooLong> {
-        about.to_details(self.standings()).map(|_| ())
-    }
-
     fn position(&self, group: Group) -> Result<usize, Rejected> {
         let at = self.seats.iter().position(|seat| seat.group == group);
         at.ok_or(Rejected::NoSuchElection { group: group.number() })
@@ -623,44 +479,6 @@ impl Node {
 
     fn standings(&self) -> Vec<(Group, Standing)> {
         (0..self.seats.len()).map(|at| (self.seats[at].group, self.stands(at))).collect()
-    }
-
-    fn answer(&self, at: usize, now: Time) -> Leadership {
-        let seat = &self.seats[at];
-        let mode = self.plan.seats[at].protocol.mode();
-        match self.phase {
-            Phase::New | Phase::Gone => return Leadership::unknown(mode, Why::NotRunning),
-            Phase::Superseded(by) => {
-                return Leadership::unknown(mode, Why::Superseded { by: by.boot });
-            }
-            Phase::Running | Phase::Leaving { .. } => {}
-        }
-        if let Some(since) = seat.barred {
-            return Leadership::unknown(mode, Why::NotKept { since });
-        }
-        let answer = match &seat.contest {
-            Contest::Eventual => match self.stack.election(seat.group) {
-                Some(election) => election.leadership(),
-                None => Leadership::unknown(mode, Why::NotRunning),
-            },
-            Contest::Announced(announced) => announced.leadership(),
-            Contest::Leased(leased) => leased.leadership(now),
-            Contest::Learned(learned) => learned.leadership(),
-            Contest::Central(central) => central.leadership(now),
-        };
-        match self.alone.filter(|&since| self.gives_up(at, now, since)) {
-            Some(since) => Leadership::unknown(mode, Why::Electing { since }),
-            None => answer,
-        }
-    }
-
-    /// Whether a node that has been alone since then names nobody, itself least of all.
-    fn gives_up(&self, at: usize, now: Time, since: Time) -> bool {
-        match self.plan.seats[at].on_isolation {
-            OnIsolation::Hold => false,
-            OnIsolation::HoldFor(span) => now >= since + span,
-            OnIsolation::StepDown => true,
-        }
     }
 }
 
@@ -706,34 +524,6 @@ impl Node {
             Contest::Learned(learned) => learned.stalled(port),
             Contest::Central(central) => central.stalled(port),
         });
-    }
-
-    fn start(&mut self, now: Time, out: &mut OutboxOf<Self>) -> Result<(), Rejected> {
-        if self.phase != Phase::New {
-            return Err(Rejected::StartedTwice);
-        }
-        self.phase = Phase::Running;
-        self.stack.begin_survey(self.plan.survey, self.plan.timing.election, self.seed, now);
-        if self.plan.seats.iter().any(|seat| seat.learns) {
-            let record = Record::begin(self.plan.sample, now, self.durable.record);
-            self.durable.record = Some(record.kept(false));
-            self.record = Some(record);
-            self.take_worth();
-            self.persist(out);
-        }
-        self.observe(now, out);
-        self.each(now, out, |contest, port| match contest {
-            Contest::Eventual => {}
-            Contest::Announced(announced) => announced.tell(Input::Start, port),
-            Contest::Leased(leased) => leased.start(port),
-            Contest::Learned(learned) => learned.start(port),
-            Contest::Central(central) => central.start(port),
-        });
-        self.stack.handle(now, Input::Start, &mut self.below)?;
-        self.introduce(now);
-        self.seek = if self.seeds.is_empty() { Time::NEVER } else { now };
-        self.seek_seeds(now);
-        Ok(())
     }
 
     /// Tells the membership what to say of us.
@@ -886,299 +676,6 @@ impl Node {
         if let Ok(at) = self.position(*group) {
             self.seats[at].beliefs.insert(from, (claim.leader.peer.id, claim.epoch));
         }
-    }
-
-    fn on_fact(&mut self, now: Time, fact: Fact, out: &mut OutboxOf<Self>) -> Result<(), Rejected> {
-        match fact {
-            Fact::Met(id) => self.feed_stack(now, ContactChange::Found { id }),
-            Fact::InRange(group, ids) => {
-                let at = self.position(group)?;
-                self.with(now, at, out, |contest, port| {
-                    if let Contest::Central(central) = contest {
-                        central.in_range(&ids, port);
-                    }
-                });
-            }
-            // Both were seen to before anything else.
-            Fact::Superseded(_) | Fact::NotKept => {}
-        }
-        Ok(())
-    }
-
-    fn on_command(
-        &mut self,
-        now: Time,
-        command: Command,
-        out: &mut OutboxOf<Self>,
-    ) -> Result<(), Rejected> {
-        match command {
-            Command::Elect(group) => match self.seats[self.position(group)?].contest {
-                Contest::Eventual => {
-                    self.command_stack(now, group, churn_tolerant::Command::Elect);
-                }
-                _ => return Err(Rejected::Refused { why: "only eventual elections are called" }),
-            },
-            Command::Resign(group) => {
-                let at = self.position(group)?;
-                if let Contest::Eventual = self.seats[at].contest {
-                    if self.stack.membership().is_empty() {
-                        return Err(Rejected::Refused { why: "there is nobody else to lead" });
-                    }
-                    self.command_stack(now, group, churn_tolerant::Command::Resign);
-                }
-                return self.with(now, at, out, |contest, port| match contest {
-                    Contest::Eventual => Ok(()),
-                    Contest::Announced(announced) => {
-                        announced.command(announce::Command::Resign, port);
-                        Ok(())
-                    }
-                    Contest::Leased(leased) => leased.resign(port),
-                    Contest::Learned(learned) => {
-                        learned.resign(port);
-                        Ok(())
-                    }
-                    Contest::Central(_) => Err(Rejected::Refused { why: PLACE }),
-                });
-            }
-            Command::Transfer(group, to) => {
-                let at = self.position(group)?;
-                if self.stack.membership().member(to).is_none() {
-                    return Err(Rejected::Refused { why: "that member is not alive" });
-                }
-                if let Contest::Eventual = self.seats[at].contest {
-                    self.command_stack(now, group, churn_tolerant::Command::Transfer(to));
-                }
-                return self.with(now, at, out, |contest, port| match contest {
-                    Contest::Eventual => Ok(()),
-                    Contest::Announced(_) => Err(Rejected::Refused {
-                        why: "it is announced: the best of those that hear us leads; resign instead",
-                    }),
-                    Contest::Leased(leased) => leased.transfer(to, port),
-                    Contest::Learned(_) => Err(Rejected::Refused {
-                        why: "it is learned: the voters choose; resign instead",
-                    }),
-                    Contest::Central(_) => Err(Rejected::Refused { why: PLACE }),
-                });
-            }
-            Command::Report { group, of, percent } => {
-                let at = self.position(group)?;
-                if self.plan.seats[at].learns {
-                    if of != self.me.id {
-                        return Err(Rejected::Refused {
-                            why: "every node keeps its own record there; ask that node's agent",
-                        });
-                    }
-                    self.doubt_ourselves(f64::from(percent.min(100)) / 100.0);
-                    return Ok(());
-                }
-                return self.with(now, at, out, |contest, port| match contest {
-                    Contest::Learned(learned) => learned.report(of, percent, port),
-                    _ => Err(Rejected::Refused {
-                        why: "how members do is learnt only where mode = \"learned\"",
-                    }),
-                });
-            }
-            Command::Priority(group, worth) => {
-                let at = self.position(group)?;
-                if !self.plan.seats[at].learns {
-                    self.plan.seats[at].standing.attribute = worth;
-                    self.introduce(now);
-                }
-            }
-            Command::Bar(groups) => {
-                for seat in &mut self.seats {
-                    seat.dirty = groups.contains(&seat.group);
-                }
-                self.observe(now, out);
-                self.introduce(now);
-            }
-            Command::Introduce(about) => {
-                if self.fits(&about).is_err() {
-                    return Err(Rejected::Refused { why: "name, tags and elections are too long" });
-                }
-                self.plan.about = *about;
-                self.introduce(now);
-            }
-        }
-        Ok(())
-    }
-
-    /// Hands over, then says goodbye.
-    fn leave(&mut self, now: Time, out: &mut OutboxOf<Self>) {
-        if self.phase != Phase::Running {
-            return;
-        }
-        if let Some(record) = self.record.take() {
-            self.durable.record = Some(record.kept(true));
-            self.persist(out);
-        }
-        self.seeds.clear();
-        self.seek = Time::NEVER;
-        for at in 0..self.seats.len() {
-            if self.leads_eventual(at, now) {
-                let group = self.seats[at].group;
-                self.command_stack(now, group, churn_tolerant::Command::Resign);
-            }
-        }
-        let until = now + self.plan.timing.election * 12;
-        self.phase = Phase::Leaving { until, said: false };
-    }
-
-    /// Those beside the stack hand over, or say goodbye, in leaving.
-    fn leads_eventual(&self, at: usize, now: Time) -> bool {
-        matches!(self.seats[at].contest, Contest::Eventual)
-            && self.answer(at, now).leader == Some(self.me.id)
-    }
-
-    fn go_on_leaving(&mut self, now: Time, out: &mut OutboxOf<Self>) {
-        let Phase::Leaving { until, said: false } = self.phase else { return };
-        let leads = (0..self.seats.len()).any(|at| self.leads_eventual(at, now));
-        if leads && now < until && !self.stack.membership().is_empty() {
-            return;
-        }
-        self.phase = Phase::Leaving { until: now + GOODBYE, said: true };
-        self.each(now, out, |contest, port| match contest {
-            Contest::Eventual => {}
-            Contest::Announced(announced) => announced.tell(Input::Leave, port),
-            Contest::Leased(leased) => leased.leave(port),
-            Contest::Learned(learned) => learned.leave(port),
-            Contest::Central(central) => central.leave(port),
-        });
-        let left = self.stack.handle(now, Input::Leave, &mut self.below);
-        debug_assert_eq!(left, Ok(()), "it runs");
-    }
-
-    /// A later life of ours runs elsewhere. It must not hear a goodbye in its own name.
-    fn supersede(&mut self, by: Boot, out: &mut OutboxOf<Self>) {
-        if by > self.me.boot && self.is_running() {
-            let other = Peer::new(self.me.id, by);
-            self.phase = Phase::Superseded(other);
-            out.emit(Event::DuplicateIdentity { other });
-        }
-    }
-
-    /// Whoever was stopped for longer than it may lead unseen gives up leading before anything else.
-    fn notice_stall(&mut self, now: Time, out: &mut OutboxOf<Self>) {
-        if !self.is_late(now) {
-            return;
-        }
-        out.emit(Event::Stalled { lasted: now.since(self.due) });
-        self.doubt_ourselves(1.0);
-        (0..self.seats.len()).for_each(|at| self.void(now, at, out));
-        self.drain(now, out);
-    }
-}
-
-/// What the stack did.
-impl Node {
-    fn send_stack(&mut self, to: NodeId, message: stack::Message, out: &mut OutboxOf<Self>) {
-        if let stack::Message::Election(group, said) = &message
-            && let Ok(at) = self.position(*group)
-        {
-            let seat = &mut self.seats[at];
-            if seat.barred.is_some() {
-                return;
-            }
-            seat.sent.all += 1;
-            let elects = !matches!(said, churn_tolerant::Message::Leader(_));
-            seat.sent.electing += u64::from(elects);
-        }
-        out.send(to, Message::Stack(message));
-    }
-
-    fn drain(&mut self, now: Time, out: &mut OutboxOf<Self>) {
-        loop {
-            while let Some(effect) = self.below.pop() {
-                match effect {
-                    Effect::Send { to, message } => self.send_stack(to, message, out),
-                    Effect::Broadcast(message) => self.tell_some(&message, out),
-                    Effect::Multicast(message) => self.tell_all(&message, out),
-                    Effect::Persist(durable) => self.keep_stack(&durable, out),
-                    Effect::Emit(stack::Event::Membership(event)) => {
-                        self.on_membership(now, event, out);
-                        out.emit(Event::Membership(event));
-                    }
-                    Effect::Emit(stack::Event::Election(..)) => {}
-                }
-            }
-            if core::mem::take(&mut self.listed_changed) {
-                self.tell_listed(now, out);
-            }
-            if !core::mem::take(&mut self.moved) {
-                return;
-            }
-            self.measure(now);
-        }
-    }
-
-    fn keep_stack(&mut self, durable: &stack::Durable, out: &mut OutboxOf<Self>) {
-        let mut news = false;
-        for &(group, durable) in &durable.elections {
-            let kept = Kept::Eventual(durable);
-            if self.durable.elections.get(&group) != Some(&kept) {
-                self.durable.elections.insert(group, kept);
-                news = true;
-            }
-        }
-        if news {
-            self.persist(out);
-        }
-    }
-
-    fn on_membership(&mut self, now: Time, event: MembershipEvent, out: &mut OutboxOf<Self>) {
-        self.each(now, out, |contest, port| {
-            if let Contest::Learned(learned) = contest {
-                learned.on_membership(event, port);
-            }
-        });
-        self.listed_changed = true;
-        let id = event.id();
-        let about = self.stack.membership().introduction_of(id);
-        let about = about.and_then(|known| About::from_details(&known.details));
-        let placed = self.plan.about.position.is_some();
-        let known = self.known.entry(id).or_default();
-        if let Some(about) = about {
-            known.name = about.name;
-            self.moved |= placed && known.position != about.position;
-            known.position = about.position;
-        }
-        if matches!(event, MembershipEvent::Failed { .. } | MembershipEvent::Left(_)) {
-            self.seats.iter_mut().for_each(|seat| {
-                seat.beliefs.remove(&id);
-            });
-        }
-    }
-
-    /// Tells those beside the stack who is alive, after the membership has changed.
-    fn tell_listed(&mut self, now: Time, out: &mut OutboxOf<Self>) {
-        if self.seats.iter().all(|seat| matches!(seat.contest, Contest::Eventual)) {
-            return;
-        }
-        let membership = self.stack.membership();
-        self.known.retain(|&id, _| membership.record_of(id).is_some());
-        let lives = membership.members().filter_map(|member| {
-            let (_, boot, _) = membership.record_of(member.id)?;
-            Some(Peer::new(member.id, boot))
-        });
-        let standings = |id| {
-            let known = membership.introduction_of(id)?;
-            Some(Profile::from_details(&known.details).ok()?.standings)
-        };
-        let mut listed: Vec<Listed> = lives
-            .map(|peer| Listed {
-                peer,
-                name: self.known.get(&peer.id).map(|known| known.name.clone()).unwrap_or_default(),
-                standings: standings(peer.id).unwrap_or_default(),
-            })
-            .collect();
-        let name = self.plan.about.name.clone();
-        listed.push(Listed { peer: self.me, name, standings: self.standings() });
-        self.each(now, out, |contest, port| match contest {
-            Contest::Eventual | Contest::Announced(_) => {}
-            Contest::Leased(leased) => leased.on_listed(&listed, port),
-            Contest::Learned(learned) => learned.on_listed(&listed, port),
-            Contest::Central(central) => central.on_listed(&listed, port),
-        });
     }
 }
 
@@ -1333,7 +830,3 @@ pub fn hex(id: NodeId) -> String {
 const ACCUSED: f64 = 0.5;
 /// How often a leader looks at the clock, whatever else it has to do.
 const LOOK: Duration = Duration::from_secs(1);
-/// After that long everybody has been told goodbye, or will not be.
-const GOODBYE: Duration = Duration::from_secs(2);
-const PLACE: &str =
-    "it is central: whoever has the best place on the map leads, and this node has it";

@@ -157,6 +157,8 @@ fn text(reader: &mut Reader<'_>) -> Result<String, DecodeError> {
 
 #[cfg(test)]
 mod tests {
+    use alloc::{borrow::ToOwned as _, vec};
+
     use super::*;
 
     #[test]

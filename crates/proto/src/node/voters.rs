@@ -25,7 +25,7 @@ use alloc::{
     vec::Vec,
 };
 
-use super::{Kept, Listed, Port, Score, packet, settings::VotersConfig};
+use super::{Kept, Listed, Port, Score, packet, plan::VotersConfig};
 use crate::{
     election::bandit::{self, Bandit, Durable, Feed},
     epoch::Epoch,

@@ -1,0 +1,208 @@
+//! What a node answers: who leads, and what it knows.
+
+use alloc::{borrow::ToOwned, collections::BTreeMap, string::String, vec, vec::Vec};
+
+use super::{
+    About, Contest, Node, OnIsolation, Phase, Plan, Position, Score, Sent, founding::Founding,
+    names::Names, voters::Voters,
+};
+use crate::{
+    churn::estimate::ChurnEstimate,
+    epoch::Epoch,
+    id::{NodeId, Peer},
+    leadership::{Election as _, Leadership, Mode, Why},
+    membership::medley::{DetailsTooLong, Medley},
+    stack::Group,
+    time::Time,
+};
+
+impl Node {
+    /// Who it is.
+    pub const fn me(&self) -> Peer {
+        self.me
+    }
+
+    /// What it was told to be, as it is now.
+    pub const fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// The membership.
+    pub const fn membership(&self) -> &Medley {
+        self.stack.membership()
+    }
+
+    /// What is known of `c`.
+    pub fn churn(&self, now: Time) -> Option<ChurnEstimate> {
+        self.stack.churn(now)
+    }
+
+    /// Whether it has started, and neither left nor been superseded.
+    pub const fn is_running(&self) -> bool {
+        matches!(self.phase, Phase::Running | Phase::Leaving { .. })
+    }
+
+    /// Whether it was stopped for longer than it may lead unseen: the next input makes it give up leading. A host asks
+    /// before it reads its sockets, and throws away what waited there meanwhile.
+    pub fn is_late(&self, now: Time) -> bool {
+        self.is_running() && self.due != Time::NEVER && now.since(self.due) > self.plan.timing.guard
+    }
+
+    /// How often it has contradicted an accusation.
+    pub const fn refuted(&self) -> u64 {
+        self.refuted
+    }
+
+    /// What somebody is called, if that is known.
+    pub fn name_of(&self, id: NodeId) -> Option<&str> {
+        if id == self.me.id {
+            return Some(&self.plan.about.name);
+        }
+        match self.known.get(&id).map(|known| known.name.as_str()) {
+            Some(name) if !name.is_empty() => Some(name),
+            // Nobody whose word reaches us by gossip, but perhaps on a map.
+            _ => self.seats.iter().find_map(|seat| match &seat.contest {
+                Contest::Central(central) => central.name_of(id),
+                _ => None,
+            }),
+        }
+    }
+
+    /// Where somebody says it is.
+    pub fn position_of(&self, id: NodeId) -> Option<Position> {
+        if id == self.me.id {
+            return self.plan.about.position;
+        }
+        self.known.get(&id)?.position
+    }
+
+    /// The elections, in the order of the settings.
+    pub fn groups(&self) -> impl Iterator<Item = Group> {
+        self.seats.iter().map(|seat| seat.group)
+    }
+
+    /// Who leads an election, as this node can honestly answer at `now`, which may be later than the last input.
+    pub fn leadership_of(&self, group: Group, now: Time) -> Leadership {
+        match self.position(group) {
+            Ok(at) => self.answer(at, now),
+            Err(_) => Leadership::unknown(Mode::Eventual, Why::NotRunning),
+        }
+    }
+
+    /// What others believe, as they last said: who leads, under which epoch.
+    pub fn beliefs_of(&self, group: Group) -> BTreeMap<NodeId, (NodeId, Epoch)> {
+        let Ok(at) = self.position(group) else { return BTreeMap::new() };
+        match &self.seats[at].contest {
+            Contest::Eventual => self.seats[at].beliefs.clone(),
+            Contest::Leased(leased) => leased.beliefs().clone(),
+            Contest::Learned(learned) => learned.beliefs(),
+            Contest::Announced(_) | Contest::Central(_) => BTreeMap::new(),
+        }
+    }
+
+    /// Why nobody leads, in words, if the answer itself does not say.
+    pub fn obstacle_of(&self, group: Group, now: Time) -> Option<String> {
+        let seat = &self.seats[self.position(group).ok()?];
+        if seat.barred.is_some() {
+            let words =
+                "the disk refuses what must be kept; this node takes no part until it is taken";
+            return Some(words.to_owned());
+        }
+        match &seat.contest {
+            Contest::Eventual | Contest::Announced(_) => None,
+            Contest::Leased(leased) => leased.words(now),
+            Contest::Learned(learned) => learned.words(now),
+            Contest::Central(central) => central.words(now),
+        }
+    }
+
+    /// What was learnt of those who may lead, the best first.
+    pub fn scores_of(&self, group: Group) -> Vec<Score> {
+        match self.position(group).map(|at| &self.seats[at].contest) {
+            Ok(Contest::Leased(leased)) => leased.scores(),
+            Ok(Contest::Learned(learned)) => learned.scores(),
+            _ => vec![],
+        }
+    }
+
+    /// How much an election has said.
+    pub fn sent_of(&self, group: Group) -> Sent {
+        self.position(group).map(|at| self.seats[at].sent).unwrap_or_default()
+    }
+
+    /// A leased election.
+    pub fn leased(&self, group: Group) -> Option<&Founding> {
+        match &self.seats[self.position(group).ok()?].contest {
+            Contest::Leased(leased) => Some(leased),
+            _ => None,
+        }
+    }
+
+    /// A learned election.
+    pub fn learned(&self, group: Group) -> Option<&Voters> {
+        match &self.seats[self.position(group).ok()?].contest {
+            Contest::Learned(learned) => Some(learned),
+            _ => None,
+        }
+    }
+
+    /// A central election.
+    pub fn central(&self, group: Group) -> Option<&Names> {
+        match &self.seats[self.position(group).ok()?].contest {
+            Contest::Central(central) => Some(central),
+            _ => None,
+        }
+    }
+
+    /// Whether hooks forbid this node to lead, or its role does.
+    pub fn observes(&self, group: Group) -> bool {
+        self.position(group).is_ok_and(|at| self.stands(at).observer)
+    }
+
+    /// Whether this much can be told to others.
+    ///
+    /// # Errors
+    ///
+    /// [`DetailsTooLong`].
+    pub fn fits(&self, about: &About) -> Result<(), DetailsTooLong> {
+        about.to_details(self.standings()).map(|_| ())
+    }
+
+    pub(super) fn answer(&self, at: usize, now: Time) -> Leadership {
+        let seat = &self.seats[at];
+        let mode = self.plan.seats[at].protocol.mode();
+        match self.phase {
+            Phase::New | Phase::Gone => return Leadership::unknown(mode, Why::NotRunning),
+            Phase::Superseded(by) => {
+                return Leadership::unknown(mode, Why::Superseded { by: by.boot });
+            }
+            Phase::Running | Phase::Leaving { .. } => {}
+        }
+        if let Some(since) = seat.barred {
+            return Leadership::unknown(mode, Why::NotKept { since });
+        }
+        let answer = match &seat.contest {
+            Contest::Eventual => match self.stack.election(seat.group) {
+                Some(election) => election.leadership(),
+                None => Leadership::unknown(mode, Why::NotRunning),
+            },
+            Contest::Announced(announced) => announced.leadership(),
+            Contest::Leased(leased) => leased.leadership(now),
+            Contest::Learned(learned) => learned.leadership(),
+            Contest::Central(central) => central.leadership(now),
+        };
+        match self.alone.filter(|&since| self.gives_up(at, now, since)) {
+            Some(since) => Leadership::unknown(mode, Why::Electing { since }),
+            None => answer,
+        }
+    }
+
+    /// Whether a node that has been alone since then names nobody, itself least of all.
+    fn gives_up(&self, at: usize, now: Time, since: Time) -> bool {
+        match self.plan.seats[at].on_isolation {
+            OnIsolation::Hold => false,
+            OnIsolation::HoldFor(span) => now >= since + span,
+            OnIsolation::StepDown => true,
+        }
+    }
+}
