@@ -2,147 +2,72 @@
 
 use bellwether_proto::{
     Duration,
-    election::central::{self, Criterion, Detection, Hysteresis, LinkState},
+    election::central::{Criterion, Hysteresis},
+    node::{CentralSettings, Neighbours, Spread, TimingProfile},
 };
 
 use super::{
     field::{Field, Result, Section},
     hook::program,
     path,
-    timing::Profile,
 };
 use crate::neighbours::{Format, Source, Table};
 
-/// Settings of a central election.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Central {
-    /// When changes of the map are passed on.
-    pub spread: Spread,
-    /// By what the leader is the best.
-    pub criterion: Criterion,
-    /// How much better another must be, or for how long.
-    pub hysteresis: Option<Hysteresis>,
-    /// How far the map goes, in hops; everywhere if `None`.
-    pub horizon: Option<u32>,
-    /// Who is in range.
-    pub neighbours: Neighbours,
+pub(super) fn read(
+    section: &mut Section<'_>,
+    profile: TimingProfile,
+) -> Result<(CentralSettings, Option<Table>)> {
+    refuse_others(section)?;
+    let criterion = section
+        .or("criterion", Criterion::Closeness, |field| field.choice(&Criterion::NAMED))?;
+    let horizon = section.take("horizon");
+    let horizon = horizon.map(|field| field.integer(2..=FARTHEST)).transpose()?;
+    let (spread, hysteresis) = (spread(section)?, hysteresis(section)?);
+    let (neighbours, table) = neighbours(section, profile)?;
+    Ok((CentralSettings { spread, criterion, hysteresis, horizon, neighbours }, table))
 }
 
-/// When changes of the map are passed on.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Spread {
-    /// At once; others' with this probability, in thousandths, and not where a twin will.
-    AtOnce(u32),
-    /// Together, every so often.
-    Tick(Duration),
-}
-
-/// How it is known who is in range.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub enum Neighbours {
-    /// By beacons on the local link; what is `None` is as the profile says.
-    Beacons {
-        /// Between two beacons.
-        period: Option<Duration>,
-        /// How long a silent neighbour is believed to be there.
-        silence: Option<Duration>,
-    },
-    /// By the table of a routing daemon.
-    Table(Table),
-}
-
-impl Profile {
-    /// Beacons, and for how long one that is silent is believed to be there: three may get lost.
-    const fn beacons(self) -> (Duration, Duration) {
-        let (period, silence) = match self {
-            Self::Local => (100, 350),
-            Self::Lan => (300, 1_000),
-            Self::Wan | Self::Mesh => (1_000, 3_500),
-        };
-        (Duration::from_millis(period), Duration::from_millis(silence))
+/// All but the mode, as they are shown.
+pub(super) fn shown(
+    central: &CentralSettings,
+    table: Option<&Table>,
+    profile: TimingProfile,
+) -> Vec<(&'static str, String)> {
+    let quoted = |value: &dyn ToString| format!("{:?}", value.to_string());
+    let none = || "(none)".to_owned();
+    let mut all = vec![("criterion", quoted(&central.criterion.name()))];
+    match central.spread {
+        Spread::AtOnce(rho) => {
+            all.push(("spread", quoted(&"at-once")));
+            all.push(("rho", (f64::from(rho) / 1_000.0).to_string()));
+        }
+        Spread::Tick(tick) => {
+            all.push(("spread", quoted(&"tick")));
+            all.push(("tick", quoted(&tick)));
+        }
     }
-}
-
-impl Central {
-    /// Period and silence; `None` if a routing daemon says who is in range.
-    pub fn beacons(&self, profile: Profile) -> Option<(Duration, Duration)> {
-        let (default, patience) = profile.beacons();
-        match self.neighbours {
-            Neighbours::Beacons { period, silence } => {
-                Some((period.unwrap_or(default), silence.unwrap_or(patience)))
+    let hysteresis = central.hysteresis;
+    all.push(("hysteresis", hysteresis.map_or(none(), |it| it.percent.to_string())));
+    all.extend(hysteresis.map(|it| ("dwell", quoted(&it.dwell))));
+    all.push(("horizon", central.horizon.map_or(none(), |hops| hops.to_string())));
+    if let Some((period, silence)) = central.beacons(profile) {
+        all.push(("beacon", quoted(&period)));
+        all.push(("silence", quoted(&silence)));
+    }
+    if let Some(Table { format, source, every }) = table {
+        all.push(("neighbours.format", quoted(&format.name())));
+        let (key, value) = match source {
+            Source::Command(words) => {
+                let words: Vec<String> = words.iter().map(|word| quoted(word)).collect();
+                ("neighbours.command", format!("[{}]", words.join(", ")))
             }
-            Neighbours::Table(_) => None,
-        }
-    }
-
-    /// What the machine is told. Hardened: agents have no use for the forms that end wrong.
-    pub(crate) fn machine(
-        &self,
-        profile: Profile,
-    ) -> std::result::Result<central::Config, central::ConfigError> {
-        let detection = match self.beacons(profile) {
-            Some((period, timeout)) => Detection::Beacons { period, timeout },
-            None => Detection::Given,
+            Source::Address(address) => ("neighbours.address", quoted(address)),
+            Source::File(path) => ("neighbours.file", quoted(&path.display())),
         };
-        let core = match self.spread {
-            Spread::AtOnce(rho) => LinkState::at_once(f64::from(rho) / 1_000.0),
-            Spread::Tick(tick) => LinkState::ticking(tick),
-        };
-        let core = LinkState { horizon: self.horizon, ..core };
-        let machine = central::Config::new(central::Profile::LinkState(core), detection)?
-            .with_criterion(self.criterion)?;
-        self.hysteresis.map_or(Ok(machine), |hysteresis| machine.with_hysteresis(hysteresis))
+        all.push((key, value));
+        all.push(("neighbours.every", quoted(every)));
     }
-
-    pub(super) fn read(section: &mut Section<'_>, profile: Profile) -> Result<Self> {
-        refuse_others(section)?;
-        let criterion = section
-            .or("criterion", Criterion::Closeness, |field| field.choice(&Criterion::NAMED))?;
-        let horizon = section.take("horizon");
-        let horizon = horizon.map(|field| field.integer(2..=FARTHEST)).transpose()?;
-        let (spread, hysteresis) = (spread(section)?, hysteresis(section)?);
-        let neighbours = neighbours(section, profile)?;
-        Ok(Self { spread, criterion, hysteresis, horizon, neighbours })
-    }
-
-    /// All but the mode, as they are shown.
-    pub(super) fn shown(&self, profile: Profile) -> Vec<(&'static str, String)> {
-        let quoted = |value: &dyn ToString| format!("{:?}", value.to_string());
-        let none = || "(none)".to_owned();
-        let mut all = vec![("criterion", quoted(&self.criterion.name()))];
-        match self.spread {
-            Spread::AtOnce(rho) => {
-                all.push(("spread", quoted(&"at-once")));
-                all.push(("rho", (f64::from(rho) / 1_000.0).to_string()));
-            }
-            Spread::Tick(tick) => {
-                all.push(("spread", quoted(&"tick")));
-                all.push(("tick", quoted(&tick)));
-            }
-        }
-        let hysteresis = self.hysteresis;
-        all.push(("hysteresis", hysteresis.map_or(none(), |it| it.percent.to_string())));
-        all.extend(hysteresis.map(|it| ("dwell", quoted(&it.dwell))));
-        all.push(("horizon", self.horizon.map_or(none(), |hops| hops.to_string())));
-        if let Some((period, silence)) = self.beacons(profile) {
-            all.push(("beacon", quoted(&period)));
-            all.push(("silence", quoted(&silence)));
-        }
-        if let Neighbours::Table(Table { format, source, every }) = &self.neighbours {
-            all.push(("neighbours.format", quoted(&format.name())));
-            let (key, value) = match source {
-                Source::Command(words) => {
-                    let words: Vec<String> = words.iter().map(|word| quoted(word)).collect();
-                    ("neighbours.command", format!("[{}]", words.join(", ")))
-                }
-                Source::Address(address) => ("neighbours.address", quoted(address)),
-                Source::File(path) => ("neighbours.file", quoted(&path.display())),
-            };
-            all.push((key, value));
-            all.push(("neighbours.every", quoted(every)));
-        }
-        all
-    }
+    all
 }
 
 /// What other modes know and this one does not.
@@ -205,14 +130,17 @@ fn hysteresis(section: &mut Section<'_>) -> Result<Option<Hysteresis>> {
     Ok(Some(Hysteresis { percent, dwell }))
 }
 
-fn neighbours(section: &mut Section<'_>, profile: Profile) -> Result<Neighbours> {
+fn neighbours(
+    section: &mut Section<'_>,
+    profile: TimingProfile,
+) -> Result<(Neighbours, Option<Table>)> {
     let (beacon, silence) = (section.take("beacon"), section.take("silence"));
     if let Some(field) = section.take("neighbours") {
         if let Some(beacon) = beacon.or(silence) {
             let error = beacon.error("is for beacons, and a routing daemon says who is in range");
             return Err(error.with_allowed("beacons, or neighbours"));
         }
-        return table(field.section()?).map(Neighbours::Table);
+        return table(field.section()?).map(|table| (Neighbours::Given, Some(table)));
     }
     let read = |field: &Option<Field<'_>>| field.as_ref().map(Field::duration).transpose();
     let (period, patience) = (read(&beacon)?, read(&silence)?);
@@ -228,11 +156,11 @@ fn neighbours(section: &mut Section<'_>, profile: Profile) -> Result<Neighbours>
                 "is above the silence of {default_patience} (profile {}) after which one is given up",
                 profile.name()
             )),
-            (None, None) => return Ok(Neighbours::Beacons { period, silence: patience }),
+            (None, None) => return Ok((Neighbours::Beacons { period, silence: patience }, None)),
         };
         return Err(error.with_allowed(allowed));
     }
-    Ok(Neighbours::Beacons { period, silence: patience })
+    Ok((Neighbours::Beacons { period, silence: patience }, None))
 }
 
 fn table(mut section: Section<'_>) -> Result<Table> {

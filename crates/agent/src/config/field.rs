@@ -296,28 +296,8 @@ pub(crate) fn parse_duration(text: &str) -> std::result::Result<Duration, String
     whole.as_deref().unwrap_or(text).parse::<Duration>().map_err(|error| error.to_string())
 }
 
-/// Whether this may name a node, an election or a hook.
-pub(crate) fn check_name(text: &str) -> std::result::Result<(), String> {
-    let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
-    if text.is_empty() {
-        return Err("is empty".to_owned());
-    }
-    if text.len() > LONGEST_NAME {
-        return Err(format!("has {} characters", text.chars().count()));
-    }
-    if let Some(wrong) = text.chars().find(|&c| !fits(c)) {
-        return Err(format!("has {wrong:?} in it"));
-    }
-    if !text.starts_with(|c: char| c.is_ascii_alphanumeric()) {
-        return Err("starts with neither letter nor digit".to_owned());
-    }
-    Ok(())
-}
-
 /// What a name may be, in words.
 pub(super) const NAMES: &str =
     "up to 63 letters, digits, '-', '_' and '.', a letter or digit first";
-/// A label of DNS, so that host names are names.
-const LONGEST_NAME: usize = 63;
 const SHORTEST: Duration = Duration::from_millis(1);
 const LONGEST: Duration = Duration::from_secs(3600);

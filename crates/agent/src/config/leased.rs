@@ -1,42 +1,18 @@
 //! Settings of leased elections.
 
-use bellwether_proto::{Duration, election::leased::Flavour};
+use bellwether_proto::{
+    election::leased::Flavour,
+    node::{Keeping, LEARNED_MARGIN, LeasedSettings, Role, TENURE},
+};
 
 use super::{
     Config,
-    election::LEARNED_MARGIN,
     field::{Field, NAMES, Result, Section, check_name},
-    learned::TENURE,
 };
-use crate::status::Role;
 
-/// Settings of a leased election; the same on every node.
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Leased {
-    /// All that can ever be members, by name, ascending. Whoever leads is backed by more than half of them.
-    pub members: Vec<String>,
-    /// On what a leader's authority rests.
-    pub flavour: Flavour,
-    /// By how many millionths a clock may be fast or slow.
-    pub drift: u32,
-    /// Whether those with the best record come first, and how hard it is to replace a leader; else a hash decides.
-    pub learned: Option<Keeping>,
-}
-
-/// How hard it is to replace a leader by one with a better record.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct Keeping {
-    /// For how long it is left in office, whoever is better.
-    pub tenure: Duration,
-    /// By how many thousandths the other must be worth more.
-    pub margin: u32,
-}
-
-impl Leased {
-    /// As it is written.
-    pub fn flavour_name(&self) -> &'static str {
-        FLAVOURS.iter().find(|(_, known)| *known == self.flavour).map_or("quorum", |one| one.0)
-    }
+/// As it is written.
+pub(super) fn flavour_name(flavour: Flavour) -> &'static str {
+    FLAVOURS.iter().find(|(_, known)| *known == flavour).map_or("quorum", |one| one.0)
 }
 
 pub(super) fn role(field: &Field<'_>) -> Result<Role> {
@@ -50,7 +26,7 @@ pub(super) fn role(field: &Field<'_>) -> Result<Role> {
     field.choice(&[("candidate", Role::Candidate), ("witness", Role::Witness)])
 }
 
-pub(super) fn read(section: &mut Section<'_>, config: &Config) -> Result<Leased> {
+pub(super) fn read(section: &mut Section<'_>, config: &Config) -> Result<LeasedSettings> {
     for key in ["priority", "variant", "c", "f", "on_isolation"] {
         if let Some(field) = section.take(key) {
             let error = field.error("means nothing in a leased election");
@@ -70,7 +46,7 @@ pub(super) fn read(section: &mut Section<'_>, config: &Config) -> Result<Leased>
     let flavour = section.or("flavour", Flavour::Quorum, |field| field.choice(&FLAVOURS))?;
     let drift = section.or("drift", DRIFT, |field| field.integer(1..=MOST_DRIFT))?;
     let learned = learned(section, flavour)?;
-    Ok(Leased { members, flavour, drift, learned })
+    Ok(LeasedSettings { members, flavour, drift, learned })
 }
 
 fn learned(section: &mut Section<'_>, flavour: Flavour) -> Result<Option<Keeping>> {

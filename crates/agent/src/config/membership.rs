@@ -1,13 +1,13 @@
 //! How members are chosen to be probed, and where this node is.
 
+use bellwether_proto::node::{Feedback, Position};
+
 use super::{
     Config,
     field::{Field, Result, Section},
-    timing::Profile,
 };
-use crate::status::Position;
 
-/// What is changed of how a [profile](Profile) chooses whom to probe.
+/// What is changed of how a [profile](bellwether_proto::node::TimingProfile) chooses whom to probe.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Membership {
     /// How much the near are preferred, if their positions are known: 0 is not at all. Raising it keeps traffic local
@@ -17,57 +17,15 @@ pub struct Membership {
     pub feedback: Option<Feedback>,
 }
 
-/// Who is probed out of proportion.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub enum Feedback {
-    /// Nobody.
-    None,
-    /// Those that complain of being probed too rarely.
-    Active,
-    /// Now and then, those not heard of for long.
-    Passive,
-    /// Both.
-    Both,
-}
-
-impl Feedback {
-    const ALL: [(&'static str, Self); 4] = [
-        ("none", Self::None),
-        ("active", Self::Active),
-        ("passive", Self::Passive),
-        ("both", Self::Both),
-    ];
-
-    /// As it is written.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::None => "none",
-            Self::Active => "active",
-            Self::Passive => "passive",
-            Self::Both => "both",
-        }
-    }
-}
-
-impl Profile {
-    /// Where all are as good as near nobody is preferred.
-    const fn membership(self) -> (f64, Feedback) {
-        match self {
-            Self::Local | Self::Lan | Self::Wan => (0.0, Feedback::None),
-            Self::Mesh => (3.0, Feedback::Both),
-        }
-    }
-}
-
 impl Config {
     /// How much the near are preferred.
     pub fn exponent(&self) -> f64 {
-        self.membership.exponent.unwrap_or(self.timing.profile.membership().0)
+        self.membership.exponent.unwrap_or(self.timing.profile.probing().0)
     }
 
     /// Who is probed out of proportion.
     pub fn feedback(&self) -> Feedback {
-        self.membership.feedback.unwrap_or(self.timing.profile.membership().1)
+        self.membership.feedback.unwrap_or(self.timing.profile.probing().1)
     }
 }
 

@@ -11,26 +11,27 @@ use std::{
 };
 
 use self::field::{Field, Result};
+pub use bellwether_proto::node::{
+    AnnouncedSettings as Announced, CentralSettings as Central, ElectionSettings as Election,
+    EventualSettings as Eventual, Feedback, Keeping, LearnedSettings as Learned,
+    LeasedSettings as Leased, ModeSettings as Mode, Neighbours, OnIsolation, Policy, Spread,
+    Timing, TimingProfile as Profile,
+};
+
 pub use self::{
-    central::{Central, Neighbours, Spread},
-    election::{Announced, Election, Eventual, Mode, OnIsolation},
     error::{ConfigError, Place, quote},
     explain::{Explained, ExplainedElection, explain},
     hook::Hook,
-    learned::{Learned, Policy},
-    leased::{Keeping, Leased},
-    membership::{Feedback, Membership},
+    membership::Membership,
     show::{Change, Setting},
     source::{Flag, Inputs},
-    timing::{Profile, Timing},
 };
 pub(crate) use self::{
-    election::HIGHEST,
     error::{hidden, similar},
-    field::{check_name, parse_duration},
+    field::parse_duration,
     hook::{event_name, is_about_leading},
 };
-use crate::{log::Form, status::Position};
+use crate::{log::Form, neighbours::Table, status::Position};
 
 mod central;
 mod election;
@@ -85,6 +86,8 @@ pub struct Config {
     pub tags: BTreeMap<String, String>,
     /// What it takes part in. The first is the one meant if none is named.
     pub elections: Vec<Election>,
+    /// By election: the routing daemon's table that says who is in range, where one does.
+    pub tables: BTreeMap<String, Table>,
     /// What it runs when something happens.
     pub hooks: Vec<Hook>,
     /// Who said so, by field; what is not here is a default.
@@ -126,6 +129,7 @@ impl Config {
             position: None,
             tags: BTreeMap::new(),
             elections: vec![Election::default()],
+            tables: BTreeMap::new(),
             hooks: Vec::new(),
             sources: BTreeMap::new(),
         }
@@ -161,7 +165,7 @@ impl Config {
         }
         config.log = root.or("log", Form::default(), |field| field.choice(&Form::NAMED))?;
         if let Some(field) = root.take("timing") {
-            config.timing = Timing::read(field.section()?)?;
+            config.timing = timing::read(field.section()?)?;
         }
         if let Some(field) = root.take("membership") {
             config.membership = Membership::read(field.section()?)?;
@@ -169,7 +173,7 @@ impl Config {
         config.position =
             root.take("position").map(|field| membership::position(&field)).transpose()?;
         config.tags = root.or("tags", BTreeMap::new(), |field| tags(field.clone()))?;
-        config.elections = election::read(root.take("election"), &config)?;
+        (config.elections, config.tables) = election::read(root.take("election"), &config)?;
         config.check_multicast(&root)?;
         config.hooks = hook::read(root.take("hook"), &config.elections)?;
         root.end()?;
