@@ -275,3 +275,15 @@ fn a_partition_stops_what_is_in_flight() {
     sim.advance(ms(20));
     assert_eq!(heard(&sim, 1), []);
 }
+
+#[test]
+fn the_trace_tells_what_a_node_was_told() {
+    let trace = |news: u8| {
+        let mut sim = parrots(2, &[], &[]);
+        sim.start_all(&[0, 1], State::Lost);
+        sim.feed(0, news);
+        sim.trace_hash()
+    };
+    assert_eq!(trace(1), trace(1));
+    assert_ne!(trace(1), trace(2));
+}
