@@ -8,39 +8,25 @@ use std::{
 
 use bellwether_proto::{
     Seed,
-    churn::estimate,
-    election::{
-        announce, bandit,
-        churn_tolerant::{self, Criterion, Form, Multicast},
-        leased,
-    },
-    mechanism::pinged::Patience,
-    membership::{
-        medley::{self, Attention, Strategy},
-        ring,
-    },
-    stack::{Group, Standing},
+    membership::medley::Addresses,
+    node::{About, Plan, Settings},
+    stack::Group,
 };
 use tokio::{net::TcpListener, task::JoinHandle};
 
 use crate::{
+    adapter::Adapter,
     api::{self, Api, Token},
     clock,
-    config::{
-        self, Config, Election, Feedback, HIGHEST, Learned, Mode, Neighbours, OnIsolation, Policy,
-        Seed as Door, Timing,
-    },
-    core::{self, Core, Electorate, Protocol, Seat, Settings},
+    config::{self, Config, Seed as Door},
+    driver::{self, Driver},
     handle::{Handle, Refused, Request, Stopped},
     hooks::{HookView, Hooks},
     key::{KeyError, KeyRing},
     log::{self, Level, Line},
     neighbours,
-    node::{self, Node},
     notify::{Manager, Watchdog},
-    profile::About,
     seal::Sealer,
-    status::Role,
     store::{Store, StoreError},
     terms,
     transport::{BindError, Transport},
@@ -113,6 +99,8 @@ pub struct Agent {
     api: SocketAddr,
     node: JoinHandle<()>,
     others: Vec<JoinHandle<()>>,
+    /// Answers HTTP until the node has stopped.
+    serving: Option<std::thread::JoinHandle<()>>,
 }
 
 impl Agent {
@@ -170,15 +158,13 @@ impl Agent {
         if config.is_multicast() {
             transport.join_group(config.multicast, &config.interfaces)?;
         }
-        let address = node::own_address(transport.local(), &seeds);
-        let settings = settings(config, address)?;
+        let address = driver::own_address(transport.local(), &seeds);
+        let plan = plan(config, address)?;
         let now = clock::now();
         let seed = getrandom::u64().unwrap_or_else(|_| now.as_micros());
-        let core = Core::new(settings, store, seeds, now, Seed::new(seed));
+        let node = Adapter::new(plan, &config.cluster, store, seeds, now, Seed::new(seed));
         let (handle, inbox) = Handle::connect();
-        let patience = config.timing.election * 12;
-        let node = Node::new(core, transport, inbox, config.timing.guard, patience, watchdog);
-        let node = tokio::spawn(node.run());
+        let node = tokio::spawn(Driver::new(node, transport, inbox, watchdog).run());
         let (hooks, view) = if config.hooks.is_empty() {
             (None, HookView::none())
         } else {
@@ -187,24 +173,23 @@ impl Agent {
         };
         let watched = view.clone();
         let mut others = vec![tokio::spawn(look_names_up(config.join.clone(), handle.clone()))];
-        if let Some(listener) = listener {
+        let serving = if let Some(listener) = listener {
             let interface = Api::new(config, api, token, handle.clone(), view);
-            others.push(tokio::spawn(api::serve(listener, interface)));
-        }
-        for election in &config.elections {
-            if let Mode::Central(central) = &election.mode
-                && let Neighbours::Table(table) = &central.neighbours
-            {
-                let follow =
-                    neighbours::follow(election.name.clone(), table.clone(), handle.clone());
-                others.push(tokio::spawn(follow));
-            }
+            let served = api::serve_apart(listener, interface);
+            let failed = |source| StartError::Api { address: config.api, source };
+            Some(served.map_err(failed)?)
+        } else {
+            None
+        };
+        for (election, table) in &config.tables {
+            let follow = neighbours::follow(election.clone(), table.clone(), handle.clone());
+            others.push(tokio::spawn(follow));
         }
         if let Some(hooks) = hooks {
             others.push(tokio::spawn(hooks.run()));
             others.push(tokio::spawn(bar_the_dirty(config.clone(), handle.clone(), watched)));
         }
-        Ok(Self { handle, address, api, node, others })
+        Ok(Self { handle, address, api, node, others, serving })
     }
 
     /// How to ask it.
@@ -262,6 +247,10 @@ impl Agent {
         let _ = (&mut self.node).await;
         for task in self.others.drain(..) {
             task.abort();
+        }
+        if let Some(serving) = self.serving.take() {
+            // It ends by itself now, and its port is free then.
+            let _ = tokio::task::spawn_blocking(|| serving.join()).await;
         }
     }
 
@@ -399,207 +388,26 @@ async fn look_names_up(mut join: Vec<Door>, handle: Handle) {
 /// How often names are looked up again. Arbitrary.
 const LOOK_UP: std::time::Duration = std::time::Duration::from_secs(60);
 
-fn settings(config: &Config, address: SocketAddr) -> Result<Settings, StartError> {
-    let refused = |error: &dyn std::fmt::Display| StartError::Setting(error.to_string());
-    let timing = &config.timing;
-    let membership = membership(config).map_err(|error| refused(&error))?;
-    let (mut elections, mut alike) = (Vec::new(), BTreeMap::new());
-    for election in &config.elections {
-        let protocol = protocol(config, election).map_err(|error| {
-            StartError::Setting(format!("election {:?}: {error}", election.name))
-        })?;
-        // Whoever has no vote cannot be elected either.
-        let listens = match &election.mode {
-            Mode::Learned(learned) => !learned.voters.contains(&config.name),
-            _ => false,
-        };
-        let observer = election.role != Role::Candidate || listens;
-        let standing = Standing { observer, attribute: election.priority };
-        let on_isolation = match &election.mode {
-            Mode::Eventual(eventual) => eventual.on_isolation,
-            Mode::Announced(_) | Mode::Leased(_) | Mode::Learned(_) | Mode::Central(_) => {
-                OnIsolation::default()
-            }
-        };
-        let learns = match &election.mode {
-            Mode::Eventual(eventual) => eventual.learned,
-            Mode::Leased(leased) => leased.learned.is_some(),
-            Mode::Announced(_) | Mode::Learned(_) | Mode::Central(_) => false,
-        };
-        let name = election.name.clone();
-        alike.insert(Group::named(&name), terms::of(config, &name, protocol.mode()));
-        elections.push(Seat { name, protocol, standing, on_isolation, dirty: false, learns });
-    }
-    let (name, position, tags) = (config.name.clone(), config.position, config.tags.clone());
-    let about = About { name, position, tags, terms: alike };
+/// What the node of these settings is made of.
+fn plan(config: &Config, address: SocketAddr) -> Result<Plan, StartError> {
     let advertise =
         if config.advertise.is_empty() { vec![address] } else { config.advertise.clone() };
-    let c = config.elections.iter().filter_map(|election| match &election.mode {
-        Mode::Eventual(eventual) => Some(u32::from(eventual.c)),
-        Mode::Announced(_) | Mode::Leased(_) | Mode::Learned(_) | Mode::Central(_) => None,
-    });
-    let survey = estimate::Config::of(10).map_err(|error| refused(&error))?;
+    let alike = |election: &config::Election| {
+        let terms = terms::of(config, &election.name, election.mode.mode());
+        (Group::named(&election.name), terms)
+    };
     let settings = Settings {
-        about,
-        cluster: config.cluster.clone(),
-        advertise,
-        membership,
-        elections,
-        survey: estimate::Config { start: c.max().unwrap_or(0), ..survey },
-        timeout: timing.election,
-        retry: timing.grace * 2,
-        sample: timing.period * 5,
+        about: About {
+            name: config.name.clone(),
+            position: config.position,
+            tags: config.tags.clone(),
+            terms: config.elections.iter().map(alike).collect(),
+        },
+        addresses: Addresses::new(advertise),
+        timing: config.timing,
+        exponent: config.membership.exponent,
+        feedback: config.membership.feedback,
+        elections: config.elections.clone(),
     };
-    settings.introduction().map_err(|error| {
-        StartError::Setting(format!("name, tags and elections together: {error}"))
-    })?;
-    Ok(settings)
-}
-
-/// Feedback waits in the chapter's proportions to the period, as its times are not ours.
-fn membership(config: &Config) -> Result<medley::Config, medley::ConfigError> {
-    let timing = &config.timing;
-    let strategy = match config.feedback() {
-        Feedback::None => Strategy::Medley,
-        Feedback::Active => Strategy::Active,
-        Feedback::Passive => Strategy::Passive,
-        Feedback::Both => Strategy::Both,
-    };
-    let interval = timing.suspicion.div(2).max(timing.period * 4);
-    let patience = Patience { interval, gain: 0.125, silence: Some(interval * 2) };
-    let attention = Attention { timeout: timing.period * 20, chance: 0.1 };
-    let membership = medley::Config::new(strategy, medley::Form::Hardened)
-        .with_exponent(config.exponent())?
-        .with_times(timing.period, timing.ack, timing.suspicion)?
-        .with_patience(patience)?
-        .with_attention(attention)?
-        .with_beat(Some(timing.beat))?;
-    Ok(membership.with_local_health(true))
-}
-
-fn protocol(config: &Config, election: &Election) -> Result<Protocol, String> {
-    let timing = &config.timing;
-    match &election.mode {
-        Mode::Leased(settings) => leased(config, election, settings).map(Protocol::Leased),
-        Mode::Central(central) => {
-            let machine = central.machine(timing.profile).map_err(|error| error.to_string())?;
-            Ok(Protocol::Central(machine))
-        }
-        Mode::Eventual(eventual) => {
-            let gossip = Multicast::Gossip { spread: 2, refresh: timing.refresh };
-            churn_tolerant::Config::new(eventual.variant, Form::Hardened)
-                .with_bounds(eventual.c, eventual.f)
-                .and_then(|machine| machine.with_timeout(timing.election))
-                .and_then(|machine| machine.with_criterion(Criterion::Attribute, eventual.margin))
-                .and_then(|machine| machine.with_multicast(gossip))
-                .map(|machine| Protocol::Eventual(machine.with_grace(Some(timing.grace))))
-                .map_err(|error| error.to_string())
-        }
-        Mode::Announced(announced) => {
-            let suppression = announce::Suppression::Uniform(timing.suppress);
-            let goodness = f64::from(election.priority) / f64::from(HIGHEST);
-            let tenure = match announced.sticky {
-                true => announce::Tenure::Sticky,
-                false => announce::Tenure::Preemptive,
-            };
-            let bye = announce::Bye { copies: 2, spacing: timing.announce.div(4) };
-            let rules = announce::Rules::Hardened;
-            announce::Config::new(timing.announce, Some(timing.listen), suppression, rules)
-                .and_then(|machine| machine.with_criterion(announce::Criterion::Goodness(goodness)))
-                .and_then(|machine| machine.with_tenure(tenure))
-                .and_then(|machine| machine.with_bye(bye))
-                .map(Protocol::Announced)
-                .map_err(|error| error.to_string())
-        }
-        Mode::Learned(learned) => bandit_of(timing, learned)
-            .map(|config| Protocol::Learned(Electorate { voters: learned.voters.clone(), config }))
-            .map_err(|error| error.to_string()),
-    }
-}
-
-/// The membership probes everybody already, so no pings of its own; four heartbeats a lease, so that losing one or two
-/// deposes nobody.
-fn bandit_of(timing: &Timing, learned: &Learned) -> Result<bandit::Config, bandit::ConfigError> {
-    let memory = f64::from(learned.memory);
-    // The mean age of what counts is as long as the buffer of those that have one.
-    let discount = 1.0 - 1.0 / memory.max(1.0);
-    let policy = match learned.policy {
-        Policy::EpsilonGreedy => bandit::Policy::EPSILON_GREEDY,
-        Policy::Ucb => bandit::Policy::Ucb { weight: OPTIMISM },
-        Policy::Discounted => bandit::Policy::DiscountedUcb { weight: OPTIMISM, discount },
-        Policy::Sliding => {
-            let window =
-                u32::from(learned.memory) * u32::try_from(learned.voters.len()).unwrap_or(1);
-            bandit::Policy::SlidingUcb { weight: OPTIMISM, window }
-        }
-        Policy::Thompson => bandit::Policy::Thompson { discount },
-    };
-    let buffer = matches!(learned.policy, Policy::EpsilonGreedy | Policy::Ucb);
-    let config = bandit::Config::new(bandit::Profile::Hardened, policy);
-    let waits = bandit::Waits {
-        collect: timing.election * 3,
-        confirm: timing.election * 4,
-        ..config.waits()
-    };
-    config
-        .with_policy(policy)?
-        .with_buffer(buffer.then_some(learned.memory))?
-        .with_pings(None)?
-        .with_waits(waits)?
-        .with_heartbeat(learned.lease(timing).div(4))?
-        .with_patience(4)?
-        .with_sample(learned.sample(timing))?
-        .with_tenure(learned.tenure, Some(f64::from(learned.margin) / 100.0))
-}
-
-/// `c` of UCB: a fraction of the difference between good and bad, where the program's 2 drowns it. Arbitrary.
-const OPTIMISM: f64 = 0.1;
-
-/// Everybody leases from everybody: lists of members are short.
-fn leased(
-    config: &Config,
-    election: &Election,
-    settings: &config::Leased,
-) -> Result<core::leased::Config, String> {
-    let (timing, members) = (&config.timing, settings.members.len());
-    let ring = ring::Config::hardened()
-        .with_neighbours((members / 2).max(1))
-        .and_then(|ring| ring.with_times(timing.lease, timing.arbitration))
-        .and_then(|ring| ring.with_drift(settings.drift))
-        .map_err(|error| error.to_string())?;
-    let ring = core::leased::hosted(ring, settings.flavour);
-    let backers = ring::geometry::majority(members);
-    let machine = leased::Config::new(settings.flavour)
-        .with_key(u64::from(Group::named(&election.name).number()))
-        .with_min_members(backers)
-        .with_backers(backers)
-        .with_aftermath(timing.step_down)
-        .with_sticky(true)
-        .with_margin(settings.learned.map_or(0, |keeping| keeping.margin));
-    Ok(core::leased::Config {
-        ring,
-        election: machine,
-        members: settings.members.clone(),
-        witness: election.role == Role::Witness,
-        step_down: timing.step_down,
-        learned: settings.learned,
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::config::Profile;
-
-    /// `config explain` reckons with it; a protocol that makes up its own wait would belie both.
-    #[test]
-    fn a_suspect_has_as_long_as_is_configured() {
-        for profile in [Profile::Local, Profile::Lan, Profile::Wan, Profile::Mesh] {
-            let mut config = Config::new("a", "b", "c");
-            config.timing = profile.timing();
-            let settings = settings(&config, SocketAddr::from(([192, 0, 2, 1], 7738))).unwrap();
-            let suspicion = config.timing.suspicion;
-            assert_eq!(settings.membership.suspicion_bounds(16), (suspicion, suspicion));
-        }
-    }
+    settings.plan().map_err(|error| StartError::Setting(error.to_string()))
 }

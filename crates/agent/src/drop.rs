@@ -142,13 +142,10 @@ impl From<DecodeError> for Drop {
     fn from(error: DecodeError) -> Self {
         match error {
             DecodeError::UnknownKind { .. } => Self::UnknownKind,
-            DecodeError::Version { .. } => Self::Version,
-            DecodeError::OtherCluster { .. } => Self::OtherCluster,
-            DecodeError::NotOurs { .. } => Self::NotOurs,
-            DecodeError::TooLarge { .. } => Self::TooLarge,
             DecodeError::Short { .. }
             | DecodeError::BadVarint { .. }
             | DecodeError::BadCount { .. }
+            | DecodeError::NotText { .. }
             | DecodeError::OutOfRange { .. }
             | DecodeError::Trailing { .. } => Self::Malformed,
         }

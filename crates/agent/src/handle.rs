@@ -6,12 +6,14 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
+use bellwether_proto::{Duration, Time};
 use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::{
+    clock,
     key::KeyRing,
     neighbours::Neighbour,
-    status::{Event, MapStatus, Status},
+    status::{ElectionStatus, Event, MapStatus, Status},
 };
 
 /// What may be asked of a running agent.
@@ -73,13 +75,30 @@ pub struct Handle {
     requests: mpsc::Sender<Requested>,
     history: Arc<Mutex<VecDeque<Event>>>,
     newest: watch::Receiver<u64>,
+    answers: watch::Receiver<Arc<Answers>>,
+}
+
+/// What every election answers, and since when that is known.
+#[derive(Clone, Debug, Default)]
+pub struct Answers {
+    at: Time,
+    /// In the order of the settings; none before the start.
+    pub elections: Vec<ElectionStatus>,
+}
+
+impl Answers {
+    /// Whether the node has said so within the last two seconds. It says so every second, and whenever something changes:
+    /// one that does not hangs, and leads nothing.
+    pub fn are_fresh(&self) -> bool {
+        clock::now().since(self.at) <= FRESH
+    }
 }
 
 /// One question, and where the answer goes.
 #[derive(Debug)]
 pub enum Requested {
     /// What do you know?
-    Status(oneshot::Sender<Status>),
+    Status(oneshot::Sender<Arc<Status>>),
     /// Please do this.
     Do(Request, oneshot::Sender<Result<(), Refused>>),
     /// Go on with these keys.
@@ -110,6 +129,7 @@ pub struct Inbox {
     pub requests: mpsc::Receiver<Requested>,
     history: Arc<Mutex<VecDeque<Event>>>,
     newest: watch::Sender<u64>,
+    answers: watch::Sender<Arc<Answers>>,
 }
 
 impl Handle {
@@ -118,8 +138,27 @@ impl Handle {
         let (sender, requests) = mpsc::channel(PENDING);
         let (newest, watched) = watch::channel(0);
         let history = Arc::new(Mutex::new(VecDeque::new()));
-        let handle = Self { requests: sender, history: Arc::clone(&history), newest: watched };
-        (handle, Inbox { requests, history, newest })
+        let (answers, read) = watch::channel(Arc::default());
+        let handle = Self {
+            requests: sender,
+            history: Arc::clone(&history),
+            newest: watched,
+            answers: read,
+        };
+        (handle, Inbox { requests, history, newest, answers })
+    }
+
+    /// What every election answers, as of its last change or the last second. Nothing is asked of the node: whoever reads
+    /// costs it nothing.
+    ///
+    /// # Errors
+    ///
+    /// [`Stopped`].
+    pub fn answers(&self) -> Result<Arc<Answers>, Stopped> {
+        match self.is_stopped() {
+            true => Err(Stopped),
+            false => Ok(Arc::clone(&self.answers.borrow())),
+        }
     }
 
     /// What the agent knows now.
@@ -127,7 +166,7 @@ impl Handle {
     /// # Errors
     ///
     /// [`Stopped`].
-    pub async fn status(&self) -> Result<Status, Stopped> {
+    pub async fn status(&self) -> Result<Arc<Status>, Stopped> {
         let (reply, answer) = oneshot::channel();
         self.requests.send(Requested::Status(reply)).await.map_err(|_| Stopped)?;
         answer.await.map_err(|_| Stopped)
@@ -229,6 +268,11 @@ impl Handle {
 }
 
 impl Inbox {
+    /// What every election answers from now on.
+    pub fn publish(&self, elections: Vec<ElectionStatus>) {
+        self.answers.send_replace(Arc::new(Answers { at: clock::now(), elections }));
+    }
+
     /// The number the next event gets.
     pub fn next_index(&self) -> u64 {
         *self.newest.borrow() + 1
@@ -247,6 +291,8 @@ impl Inbox {
     }
 }
 
+/// How long answers are believed that the node does not repeat.
+const FRESH: Duration = Duration::from_secs(2);
 /// Questions that may wait; whoever asks more waits before asking.
 const PENDING: usize = 64;
 /// Events kept for those that resume.

@@ -31,7 +31,7 @@ pub use self::{
     agent::{Agent, ReloadError, StartError, run},
     config::{Config, ConfigError},
     drop::Drop,
-    handle::{Handle, Inbox, Refused, Request, Requested, Stopped},
+    handle::{Answers, Handle, Inbox, Refused, Request, Requested, Stopped},
     key::{Fingerprint, Key, KeyError, KeyLineError, KeyRing, KeyTextError, Stage},
     seal::{CHUNK_EXTRA, Content, OpenStream, Opened, Sealer},
     status::{
@@ -43,20 +43,19 @@ pub use self::{
     transport::{BindError, INBOUND, INBOUND_EACH, Received, Transport},
 };
 
+mod adapter;
 mod agent;
 pub mod api;
 mod clock;
 pub mod config;
-mod core;
+mod driver;
 mod drop;
 mod handle;
 pub mod hooks;
 mod key;
 pub mod log;
 pub mod neighbours;
-mod node;
 mod notify;
-mod profile;
 mod seal;
 mod status;
 mod store;

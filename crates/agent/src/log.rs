@@ -103,6 +103,12 @@ impl Line {
             EventKind::DuplicateIdentity => {
                 (Level::Warning, format!("{who} runs under the identity of this node, which stops"))
             }
+            EventKind::DiskRefused => {
+                (Level::Warning, format!("the disk refuses what must be kept: {why}"))
+            }
+            EventKind::DiskRecovered => {
+                (Level::Info, "the disk takes what must be kept".to_owned())
+            }
             EventKind::Stalled => (Level::Warning, format!("this process was stopped {why}")),
             EventKind::MemberJoin
             | EventKind::MemberSuspect
@@ -202,7 +208,7 @@ pub async fn follow(mut handle: Handle, mut write: impl FnMut(Line)) {
         if minute <= now {
             minute = now + MINUTE;
             if let Ok(status) = handle.status().await {
-                let newly = newly(&mut refused, status.counters.dropped);
+                let newly = newly(&mut refused, status.counters.dropped.clone());
                 newly.into_iter().for_each(&mut write);
             }
         }

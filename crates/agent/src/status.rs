@@ -6,7 +6,16 @@
 use std::{collections::BTreeMap, net::SocketAddr};
 
 use bellwether_proto::Time;
-use serde::Serialize;
+pub use bellwether_proto::node::{Position, Role};
+use serde::{Serialize, Serializer};
+
+fn role<S: Serializer>(role: &Role, serializer: S) -> Result<S::Ok, S::Error> {
+    role.name().serialize(serializer)
+}
+
+fn coordinates<S: Serializer>(at: &Option<Position>, serializer: S) -> Result<S::Ok, S::Error> {
+    at.map(|Position { x, y }| [x, y]).serialize(serializer)
+}
 
 /// All of it.
 #[derive(Clone, Debug, Serialize)]
@@ -79,33 +88,6 @@ pub enum Reach {
     Through(String),
 }
 
-/// Where a node is, in metres from a point that all of a cluster have agreed on.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-#[serde(into = "[f32; 2]")]
-pub struct Position {
-    /// To the east, say.
-    pub x: f32,
-    /// To the north, then.
-    pub y: f32,
-}
-
-impl Position {
-    /// The largest coordinate, either way: distances raised to any exponent remain numbers.
-    pub const FARTHEST: f64 = 1e6;
-
-    /// In metres.
-    pub fn distance(self, other: Self) -> f32 {
-        let [x, y] = [other.x - self.x, other.y - self.y].map(f64::from);
-        (x * x + y * y).sqrt() as f32
-    }
-}
-
-impl From<Position> for [f32; 2] {
-    fn from(Position { x, y }: Position) -> Self {
-        [x, y]
-    }
-}
-
 /// One member.
 #[derive(Clone, Debug, Serialize)]
 pub struct MemberStatus {
@@ -134,6 +116,7 @@ pub struct MemberStatus {
     /// For a suspect: how long it has left to contradict.
     pub convicted_in_ms: Option<u64>,
     /// Where it says it is.
+    #[serde(serialize_with = "coordinates")]
     pub position: Option<Position>,
     /// What is configured there for others to read.
     pub tags: BTreeMap<String, String>,
@@ -150,18 +133,6 @@ pub struct Verdict {
     pub what: EventKind,
     /// Who said so, by name, if it was not ourselves.
     pub by: Option<String>,
-}
-
-/// What a node is in an election.
-#[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum Role {
-    /// May lead.
-    Candidate,
-    /// Never leads.
-    Observer,
-    /// Votes, and never leads.
-    Witness,
 }
 
 /// One named election.
@@ -188,6 +159,7 @@ pub struct ElectionStatus {
     /// Leased elections: how long what the holder has begun may go on after that.
     pub step_down_ms: Option<u64>,
     /// What this node is in it.
+    #[serde(serialize_with = "role")]
     pub role: Role,
     /// What it is worth there; more is better.
     pub priority: u32,
@@ -397,6 +369,10 @@ pub enum EventKind {
     DuplicateIdentity,
     /// The process was not running for longer than it may; whoever led gave up.
     Stalled,
+    /// The disk refuses what must be kept; elections that need it take no part.
+    DiskRefused,
+    /// The disk takes it again.
+    DiskRecovered,
 }
 
 /// One line of the history.

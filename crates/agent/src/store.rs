@@ -17,7 +17,8 @@ use bellwether_proto::{
         bandit::{self, Belief},
         churn_tolerant,
     },
-    stack::{Durable, Group},
+    node::{self, Durable, KeptBallot, KeptRecord, hex},
+    stack::Group,
 };
 use serde::{Deserialize, Serialize};
 
@@ -26,6 +27,8 @@ use serde::{Deserialize, Serialize};
 pub(crate) struct Store {
     path: Option<PathBuf>,
     kept: Kept,
+    /// Why the file could not be written the last time.
+    problem: Option<String>,
 }
 
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
@@ -49,15 +52,6 @@ struct WorthKept {
     ended_well: bool,
 }
 
-/// The same, in samples.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Worth {
-    pub(crate) cost: f64,
-    pub(crate) count: f64,
-    /// Whether the life that wrote it said goodbye.
-    pub(crate) ended_well: bool,
-}
-
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
 #[serde(deny_unknown_fields)]
 struct Tokens {
@@ -77,9 +71,36 @@ struct Tokens {
 }
 
 impl Tokens {
-    /// Other modes have tokens of their own.
-    fn is_eventual(&self) -> bool {
-        self.counter.is_none() && self.leased.is_none() && self.ballot.is_none()
+    fn of(kept: &node::Kept) -> Self {
+        let text = |epoch: &Option<Epoch>| epoch.as_ref().map(Epoch::to_string);
+        let none = Self::default();
+        match kept {
+            node::Kept::Eventual(churn_tolerant::Durable { known, vouched }) => {
+                Self { known: text(known), vouched: text(vouched), ..none }
+            }
+            node::Kept::Announced(announce::Durable { max_epoch, vouched }) => {
+                Self { vouched: text(vouched), counter: Some(*max_epoch), ..none }
+            }
+            node::Kept::Leased(epoch) => Self { leased: Some(epoch.to_string()), ..none },
+            node::Kept::Learned(ballot) => Self { ballot: Some(Ballot::of(ballot)), ..none },
+        }
+    }
+
+    /// `None` if nothing is in it. What was read has been looked through by [`Kept::read`].
+    fn kept(&self) -> Option<node::Kept> {
+        let epoch = |text: &Option<String>| text.as_ref().and_then(|text| text.parse().ok());
+        Some(match self {
+            Self { ballot: Some(ballot), .. } => node::Kept::Learned(ballot.kept()),
+            Self { leased: Some(text), .. } => node::Kept::Leased(text.parse().ok()?),
+            Self { counter: Some(max_epoch), vouched, .. } => {
+                let vouched = epoch(vouched);
+                node::Kept::Announced(announce::Durable { max_epoch: *max_epoch, vouched })
+            }
+            Self { known, vouched, .. } => {
+                let (known, vouched) = (epoch(known), epoch(vouched));
+                node::Kept::Eventual(churn_tolerant::Durable { known, vouched })
+            }
+        })
     }
 }
 
@@ -96,6 +117,34 @@ struct Ballot {
     /// Of each: how often it did not do what it should, in millionths, and on how many samples that stands.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     beliefs: BTreeMap<String, (u32, u64)>,
+}
+
+impl Ballot {
+    fn of(KeptBallot { voters, durable }: &KeptBallot) -> Self {
+        let belief = |Belief { id, mean, weight }: &Belief| {
+            (hex(*id), ((mean.clamp(0.0, 1.0) * MILLION).round() as u32, *weight))
+        };
+        let beliefs = durable.iter().flat_map(|durable| durable.beliefs.iter().map(belief));
+        Self {
+            voters: voters.iter().map(|(name, &id)| (name.clone(), hex(id))).collect(),
+            term: durable.as_ref().map(|durable| durable.term),
+            vote: durable.as_ref().and_then(|durable| durable.voted_for).map(hex),
+            beliefs: beliefs.collect(),
+        }
+    }
+
+    fn kept(&self) -> KeptBallot {
+        let voter = |(name, id): (&String, &String)| Some((name.clone(), identity(id)?));
+        let belief = |(id, &(mean, weight)): (&String, &(u32, u64))| {
+            Some(Belief { id: identity(id)?, mean: f64::from(mean) / MILLION, weight })
+        };
+        let durable = self.term.map(|term| bandit::Durable {
+            term,
+            voted_for: self.vote.as_deref().and_then(identity),
+            beliefs: self.beliefs.iter().filter_map(belief).collect(),
+        });
+        KeptBallot { voters: self.voters.iter().filter_map(voter).collect(), durable }
+    }
 }
 
 /// Why there is no node.
@@ -127,7 +176,7 @@ impl Store {
     /// Without a directory the node is new every time.
     pub(crate) fn open(directory: Option<&Path>) -> Result<Self, StoreError> {
         let Some(directory) = directory else {
-            return Ok(Self { path: None, kept: Kept { boot: 1, ..Kept::new() } });
+            return Ok(Self { path: None, kept: Kept { boot: 1, ..Kept::new() }, problem: None });
         };
         let path = directory.join("node.json");
         let failed = |path: &Path| {
@@ -142,17 +191,9 @@ impl Store {
             Err(error) => return Err(failed(&path)(error)),
         };
         kept.boot += 1;
-        let store = Self { path: Some(path.clone()), kept };
+        let store = Self { path: Some(path.clone()), kept, problem: None };
         store.write().map_err(failed(&path))?;
         Ok(store)
-    }
-
-    /// Nothing is kept, and it is this life.
-    #[cfg(test)]
-    pub(crate) fn fixed(me: Peer) -> Self {
-        let id = format!("{:016x}", me.id.get());
-        let kept = Kept { id, boot: me.boot.get(), elections: BTreeMap::new(), worth: None };
-        Self { path: None, kept }
     }
 
     pub(crate) fn me(&self) -> Peer {
@@ -160,147 +201,46 @@ impl Store {
     }
 
     /// What the last life knew.
-    pub(crate) fn durable(&self) -> Option<Durable> {
-        let epoch = |text: &Option<String>| text.as_ref().and_then(|text| text.parse().ok());
-        let eventual = self.kept.elections.iter().filter(|(_, tokens)| tokens.is_eventual());
-        let elections = eventual.filter_map(|(group, tokens)| {
-            let (known, vouched) = (epoch(&tokens.known), epoch(&tokens.vouched));
-            Some((group.parse().ok()?, churn_tolerant::Durable { known, vouched }))
+    pub(crate) fn durable(&self) -> Durable {
+        let elections = self.kept.elections.iter();
+        let elections =
+            elections.filter_map(|(group, tokens)| Some((group.parse().ok()?, tokens.kept()?)));
+        let record = self.kept.worth.map(|WorthKept { cost, count, ended_well }| KeptRecord {
+            cost,
+            count,
+            ended_well,
         });
-        // The membership needs nothing: every life has a larger boot number.
-        Some(Durable { membership: None, elections: elections.collect() })
+        Durable { elections: elections.collect(), record }
     }
 
-    /// Keeps the tokens; writes only if they are not those already kept.
+    /// Keeps this; writes only if it is not what is kept already.
     pub(crate) fn keep(&mut self, durable: &Durable) -> io::Result<()> {
-        let text = |epoch: Option<Epoch>| epoch.map(|epoch| epoch.to_string());
-        let mut elections = self.kept.elections.clone();
-        for (group, churn_tolerant::Durable { known, vouched }) in &durable.elections {
-            let (known, vouched) = (text(*known), text(*vouched));
-            let tokens = Tokens { known, vouched, ..Tokens::default() };
-            elections.insert(group.to_string(), tokens);
+        let mut kept = self.kept.clone();
+        for (group, election) in &durable.elections {
+            kept.elections.insert(group.to_string(), Tokens::of(election));
         }
-        self.replace(elections)
-    }
-
-    /// What the last life knew of an announced election.
-    pub(crate) fn announced(&self, group: Group) -> Option<announce::Durable> {
-        let tokens = self.kept.elections.get(&group.to_string())?;
-        let vouched = tokens.vouched.as_ref().and_then(|text| text.parse().ok());
-        tokens.counter.map(|max_epoch| announce::Durable { max_epoch, vouched })
-    }
-
-    /// Keeps those of an announced election likewise.
-    pub(crate) fn keep_announced(
-        &mut self,
-        group: Group,
-        announce::Durable { max_epoch, vouched }: announce::Durable,
-    ) -> io::Result<()> {
-        let vouched = vouched.map(|epoch| epoch.to_string());
-        let tokens = Tokens { vouched, counter: Some(max_epoch), ..Tokens::default() };
-        let mut elections = self.kept.elections.clone();
-        elections.insert(group.to_string(), tokens);
-        self.replace(elections)
-    }
-
-    /// What the last life knew of a leased election.
-    pub(crate) fn leased(&self, group: Group) -> Option<Epoch> {
-        self.kept.elections.get(&group.to_string())?.leased.as_ref()?.parse().ok()
-    }
-
-    /// Keeps that likewise.
-    pub(crate) fn keep_leased(&mut self, group: Group, epoch: Epoch) -> io::Result<()> {
-        let tokens = Tokens { leased: Some(epoch.to_string()), ..Tokens::default() };
-        let mut elections = self.kept.elections.clone();
-        elections.insert(group.to_string(), tokens);
-        self.replace(elections)
-    }
-
-    /// What the last life made of itself, if it kept a record.
-    pub(crate) fn worth(&self) -> Option<Worth> {
-        let WorthKept { cost, count, ended_well } = self.kept.worth?;
-        let samples = |millionths: u64| millionths as f64 / MILLION;
-        Some(Worth { cost: samples(cost), count: samples(count), ended_well })
-    }
-
-    pub(crate) fn keep_worth(&mut self, worth: Worth) -> io::Result<()> {
-        let Worth { cost, count, ended_well } = worth;
-        let millionths = |samples: f64| (samples.max(0.0) * MILLION).round() as u64;
-        let kept = WorthKept { cost: millionths(cost), count: millionths(count), ended_well };
-        if self.kept.worth.replace(kept) == Some(kept) {
+        if let Some(KeptRecord { cost, count, ended_well }) = durable.record {
+            kept.worth = Some(WorthKept { cost, count, ended_well });
+        }
+        if kept == self.kept {
             return Ok(());
         }
-        self.write()
-    }
-
-    fn ballot(&self, group: Group) -> Option<&Ballot> {
-        self.kept.elections.get(&group.to_string())?.ballot.as_ref()
-    }
-
-    fn keep_ballot(&mut self, group: Group, ballot: Ballot) -> io::Result<()> {
-        let tokens = Tokens { ballot: Some(ballot), ..Tokens::default() };
-        let mut elections = self.kept.elections.clone();
-        elections.insert(group.to_string(), tokens);
-        self.replace(elections)
-    }
-
-    /// Who the voters of a learned election are, as far as they were met.
-    pub(crate) fn voters(&self, group: Group) -> BTreeMap<String, NodeId> {
-        let voters = self.ballot(group).map(|ballot| &ballot.voters).into_iter().flatten();
-        voters.filter_map(|(name, id)| Some((name.clone(), identity(id)?))).collect()
-    }
-
-    pub(crate) fn keep_voters(
-        &mut self,
-        group: Group,
-        voters: &BTreeMap<String, NodeId>,
-    ) -> io::Result<()> {
-        let voters = voters.iter().map(|(name, &id)| (name.clone(), hex(id))).collect();
-        let ballot = Ballot { voters, ..self.ballot(group).cloned().unwrap_or_default() };
-        self.keep_ballot(group, ballot)
-    }
-
-    /// Term, vote and beliefs of the last life; none if it never voted nor heard of a term.
-    pub(crate) fn learned(&self, group: Group) -> Option<bandit::Durable> {
-        let ballot = self.ballot(group)?;
-        let belief = |(id, &(mean, weight)): (&String, &(u32, u64))| {
-            Some(Belief { id: identity(id)?, mean: f64::from(mean) / MILLION, weight })
-        };
-        Some(bandit::Durable {
-            term: ballot.term?,
-            voted_for: ballot.vote.as_deref().and_then(identity),
-            beliefs: ballot.beliefs.iter().filter_map(belief).collect(),
-        })
-    }
-
-    pub(crate) fn keep_learned(
-        &mut self,
-        group: Group,
-        bandit::Durable { term, voted_for, beliefs }: &bandit::Durable,
-    ) -> io::Result<()> {
-        let belief = |Belief { id, mean, weight }: &Belief| {
-            (hex(*id), ((mean.clamp(0.0, 1.0) * MILLION).round() as u32, *weight))
-        };
-        let ballot = Ballot {
-            voters: self.ballot(group).map(|ballot| ballot.voters.clone()).unwrap_or_default(),
-            term: Some(*term),
-            vote: voted_for.map(hex),
-            beliefs: beliefs.iter().map(belief).collect(),
-        };
-        self.keep_ballot(group, ballot)
-    }
-
-    fn replace(&mut self, elections: BTreeMap<String, Tokens>) -> io::Result<()> {
-        if elections == self.kept.elections {
-            return Ok(());
-        }
-        let before = core::mem::replace(&mut self.kept.elections, elections);
+        let before = core::mem::replace(&mut self.kept, kept);
         let written = self.write();
+        self.problem = written.as_ref().err().map(|error| match &self.path {
+            Some(path) => format!("{}: {error}", path.display()),
+            None => error.to_string(),
+        });
         if written.is_err() {
             // What is not on disk is not kept: the next one to ask must not be told so.
-            self.kept.elections = before;
+            self.kept = before;
         }
         written
+    }
+
+    /// Why the file could not be written the last time, if so.
+    pub(crate) fn problem(&self) -> Option<&str> {
+        self.problem.as_deref()
     }
 
     fn write(&self) -> io::Result<()> {
@@ -316,10 +256,6 @@ impl Store {
             None => Ok(()),
         }
     }
-}
-
-fn hex(id: NodeId) -> String {
-    format!("{:016x}", id.get())
 }
 
 fn identity(text: &str) -> Option<NodeId> {
@@ -381,7 +317,26 @@ mod tests {
     fn durable(counter: u64) -> Durable {
         let epoch = Some(Epoch::mint(counter, Peer::new(NodeId::new(3), Boot::new(2))));
         let tokens = churn_tolerant::Durable { known: epoch, vouched: epoch };
-        Durable { membership: None, elections: vec![(Group::named("backup"), tokens)] }
+        let ballot = KeptBallot {
+            voters: [("roof".to_owned(), NodeId::new(9))].into(),
+            durable: Some(bandit::Durable {
+                term: counter,
+                voted_for: Some(NodeId::new(9)),
+                beliefs: vec![Belief { id: NodeId::new(9), mean: 0.25, weight: 4 }],
+            }),
+        };
+        let kept = [
+            ("backup", node::Kept::Eventual(tokens)),
+            (
+                "door",
+                node::Kept::Announced(announce::Durable { max_epoch: counter, vouched: epoch }),
+            ),
+            ("disk", node::Kept::Leased(epoch.unwrap())),
+            ("vote", node::Kept::Learned(ballot)),
+        ];
+        let elections = kept.map(|(name, kept)| (Group::named(name), kept)).into();
+        let record = Some(KeptRecord { cost: 1, count: counter, ended_well: true });
+        Durable { elections, record }
     }
 
     #[test]
@@ -389,11 +344,11 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("data");
         let mut first = Store::open(Some(&path)).unwrap();
-        assert_eq!((first.me().boot, first.durable().unwrap().elections.len()), (Boot::new(1), 0));
+        assert_eq!((first.me().boot, first.durable().elections.len()), (Boot::new(1), 0));
         first.keep(&durable(7)).unwrap();
         let second = Store::open(Some(&path)).unwrap();
         assert_eq!(second.me(), Peer::new(first.me().id, Boot::new(2)));
-        assert_eq!(second.durable(), Some(durable(7)));
+        assert_eq!(second.durable(), durable(7));
         assert_ne!(Store::open(None).unwrap().me().id, Store::open(None).unwrap().me().id);
     }
 
@@ -408,6 +363,22 @@ mod tests {
         assert!(!path.exists());
         store.keep(&durable(8)).unwrap();
         assert!(path.exists());
+    }
+
+    #[test]
+    fn what_could_not_be_written_is_not_kept_and_the_reason_is_known() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("data");
+        let mut store = Store::open(Some(&path)).unwrap();
+        store.keep(&durable(7)).unwrap();
+        let aside = directory.path().join("aside");
+        fs::rename(&path, &aside).unwrap();
+        assert!(store.keep(&durable(8)).is_err());
+        assert!(store.problem().unwrap().contains("node.json"), "{:?}", store.problem());
+        assert_eq!(store.durable(), durable(7));
+        fs::rename(&aside, &path).unwrap();
+        store.keep(&durable(8)).unwrap();
+        assert_eq!((store.durable(), store.problem()), (durable(8), None));
     }
 
     #[test]

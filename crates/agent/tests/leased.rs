@@ -34,7 +34,7 @@ fn config(node: usize, folder: &Path, addresses: &[SocketAddr]) -> Config {
 }
 
 async fn ask(agent: &Agent) -> ElectionStatus {
-    agent.handle().status().await.unwrap().elections.remove(0)
+    agent.handle().status().await.unwrap().elections[0].clone()
 }
 
 /// The one of them that all of them name.

@@ -148,7 +148,8 @@ fn a_mesh_takes_its_defaults_from_the_profile_and_its_neighbours_from_a_daemon()
     );
     assert!(!config.is_multicast());
     assert_eq!(fed.spread, Spread::AtOnce(750));
-    let Neighbours::Table(table) = &fed.neighbours else { panic!("{fed:?}") };
+    assert_eq!(fed.neighbours, Neighbours::Given);
+    let table = &config.tables["mesh"];
     assert_eq!((table.format, table.every), (Format::Babel, seconds(2)));
     assert_eq!(table.source.to_string(), "[::1]:33123");
     let shown: Vec<String> = config.settings().into_iter().map(|one| one.field).collect();

@@ -4,6 +4,7 @@ use std::{
     io::{self, IsTerminal as _, Read as _, Write as _},
     net::SocketAddr,
     path::PathBuf,
+    sync::Arc,
     thread,
     time::{Duration, Instant},
 };
@@ -307,7 +308,7 @@ impl Cluster {
 
     /// Says what has changed, if anything has.
     async fn narrate(&mut self) {
-        let mut answers: Vec<Status> = Vec::new();
+        let mut answers: Vec<Arc<Status>> = Vec::new();
         // Those who are cut off have an opinion of their own.
         let heard = self.nodes.iter().filter(|node| !node.cut);
         for agent in heard.filter_map(|node| node.agent.as_ref()) {

@@ -10,9 +10,11 @@ use axum::{
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use bellwether_proto::node::check_name;
+
 use super::{Api, Problem, body};
 use crate::{
-    config::{TAG_BYTES, TAGS, check_name, hidden},
+    config::{TAG_BYTES, TAGS, hidden},
     handle::Request,
 };
 

@@ -15,14 +15,14 @@ use tokio::{sync::Semaphore, time::timeout};
 
 use self::{access::Access, problem::Problem};
 pub use self::{
-    server::serve,
+    server::{serve, serve_apart},
     stage::{Act, Actor, Order, Stage},
     token::Token,
 };
 use crate::{
     clock,
     config::Config,
-    handle::{Handle, Request},
+    handle::{Answers, Handle, Request},
     hooks::HookView,
     status::{ElectionStatus, MapStatus, Status},
 };
@@ -141,20 +141,33 @@ impl Api {
     /// What the agent knows; it must say so soon, or it is not in a state to know.
     async fn status(&self) -> Result<Status, Problem> {
         match timeout(PATIENCE, self.handle()?.status()).await {
-            Ok(Ok(mut status)) => {
-                let (now, all) = (clock::now(), core::mem::take(&mut status.elections));
-                status.elections = all.into_iter().map(|one| one.read_at(now)).collect();
-                Ok(status)
+            Ok(Ok(status)) => {
+                let now = clock::now();
+                let elections = status.elections.iter().map(|one| one.clone().read_at(now));
+                Ok(Status { elections: elections.collect(), ..Status::clone(&status) })
             }
             Ok(Err(_)) => Err(Problem::stopped()),
             Err(_) => Err(Problem::busy()),
         }
     }
 
-    async fn election(&self, name: &str) -> Result<ElectionStatus, Problem> {
-        let status = self.status().await?;
-        let found = status.elections.iter().find(|election| election.election == name);
-        found.cloned().ok_or_else(|| Problem::no_such_election(name, &status))
+    /// What every election answers. The node is not asked, whatever the number of those who ask here.
+    fn answers(&self) -> Result<Arc<Answers>, Problem> {
+        let answers = self.handle()?.answers().map_err(|_| Problem::stopped())?;
+        if answers.are_fresh() { Ok(answers) } else { Err(Problem::busy()) }
+    }
+
+    fn elections(&self) -> Result<Vec<ElectionStatus>, Problem> {
+        let (answers, now) = (self.answers()?, clock::now());
+        Ok(answers.elections.iter().map(|one| one.clone().read_at(now)).collect())
+    }
+
+    fn election(&self, name: &str) -> Result<ElectionStatus, Problem> {
+        let answers = self.answers()?;
+        match answers.elections.iter().find(|election| election.election == name) {
+            Some(found) => Ok(found.clone().read_at(clock::now())),
+            None => Err(Problem::no_such_election(name, &answers.elections)),
+        }
     }
 
     async fn map(&self, name: &str) -> Result<MapStatus, Problem> {

@@ -7,7 +7,11 @@ use axum::{
 };
 use serde_json::json;
 
-use crate::{config::similar, handle::Refused, status::Status};
+use crate::{
+    config::similar,
+    handle::Refused,
+    status::{ElectionStatus, Status},
+};
 
 /// Why a request was not answered as asked.
 #[derive(Debug)]
@@ -40,8 +44,8 @@ impl Problem {
         Self::new(StatusCode::SERVICE_UNAVAILABLE, "the agent does not answer", hint)
     }
 
-    pub(super) fn no_such_election(name: &str, status: &Status) -> Self {
-        let known = || status.elections.iter().map(|election| election.election.as_str());
+    pub(super) fn no_such_election(name: &str, elections: &[ElectionStatus]) -> Self {
+        let known = || elections.iter().map(|election| election.election.as_str());
         Self::unknown("election", name, known)
     }
 

@@ -50,8 +50,7 @@ pub(super) async fn root(
         return Ok(page::index(&api, &headers));
     }
     access::authorise(&api, Access::Read, &uri, &headers)?;
-    let status = api.status().await?;
-    let leader = status.elections.into_iter().next().and_then(|first| first.leader);
+    let leader = api.elections()?.into_iter().next().and_then(|first| first.leader);
     let name = leader.map_or(String::new(), |leader| leader.name);
     Ok(Json(json!({ "name": name })).into_response())
 }
@@ -61,7 +60,7 @@ pub(super) async fn status(State(api): State<Api>) -> Result<Json<Status>, Probl
 }
 
 pub(super) async fn leader(State(api): State<Api>) -> Result<Json<Leadership>, Problem> {
-    let first = api.status().await?.elections.into_iter().next();
+    let first = api.elections()?.into_iter().next();
     let none = || {
         let hint = "configure one: [election.NAME]";
         Problem::new(StatusCode::NOT_FOUND, "this agent takes part in no election", hint)
@@ -70,14 +69,14 @@ pub(super) async fn leader(State(api): State<Api>) -> Result<Json<Leadership>, P
 }
 
 pub(super) async fn elections(State(api): State<Api>) -> Result<Json<Vec<Leadership>>, Problem> {
-    Ok(Json(api.status().await?.elections.into_iter().map(Into::into).collect()))
+    Ok(Json(api.elections()?.into_iter().map(Into::into).collect()))
 }
 
 pub(super) async fn election(
     State(api): State<Api>,
     path: Named,
 ) -> Result<Json<Leadership>, Problem> {
-    Ok(Json(api.election(&named(path)?).await?.into()))
+    Ok(Json(api.election(&named(path)?)?.into()))
 }
 
 /// What a central election is decided by.
@@ -87,7 +86,7 @@ pub(super) async fn map(State(api): State<Api>, path: Named) -> Result<Json<MapS
 
 /// For load balancers: 200 on the node that leads and may act, 503 on all others.
 pub(super) async fn is_leader(State(api): State<Api>, path: Named) -> Result<Response, Problem> {
-    let election = api.election(&named(path)?).await?;
+    let election = api.election(&named(path)?)?;
     let status = match election.is_leader {
         true => StatusCode::OK,
         false => StatusCode::SERVICE_UNAVAILABLE,

@@ -3,8 +3,10 @@
 use std::{
     collections::BTreeMap,
     convert::Infallible,
+    io,
     net::IpAddr,
     sync::{Arc, Mutex, PoisonError},
+    thread::{self, JoinHandle},
     time::Duration,
 };
 
@@ -57,6 +59,24 @@ pub async fn serve(listener: TcpListener, api: Api) {
             drop((place, caller));
         });
     }
+}
+
+/// The same on a thread of its own, so that whoever asks, however often, takes no time from the node.
+///
+/// # Errors
+///
+/// Why there is no thread, or the listener cannot be handed over.
+pub fn serve_apart(listener: TcpListener, api: Api) -> io::Result<JoinHandle<()>> {
+    let listener = listener.into_std()?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    thread::Builder::new().name("bellwether-http".to_owned()).spawn(move || {
+        runtime.block_on(async {
+            // It was listening a moment ago.
+            if let Ok(listener) = TcpListener::from_std(listener) {
+                serve(listener, api).await;
+            }
+        });
+    })
 }
 
 async fn answer(stream: TcpStream, router: Router) {

@@ -141,8 +141,8 @@ pub(super) async fn nodes(State(api): State<Api>) -> Result<Json<Vec<Seen>>, Pro
     for (at, Actor { name, api: address, cut, handle }) in actors.into_iter().enumerate() {
         let here = matches!(api.shared.behind, Behind::Stage(_, own) if own == at);
         let status = timeout(PATIENCE, handle.status()).await.ok().and_then(Result::ok);
-        let reaches = status.iter().flat_map(reached).collect();
-        let says = status.and_then(|status| status.elections.into_iter().next());
+        let reaches = status.iter().flat_map(|status| reached(status)).collect();
+        let says = status.and_then(|status| status.elections.first().cloned());
         let says = says.map(|election| Says {
             leader: election.leader.map(|leader| leader.name),
             epoch: election.epoch,

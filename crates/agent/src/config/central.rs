@@ -18,8 +18,8 @@ pub(super) fn read(
     profile: TimingProfile,
 ) -> Result<(CentralSettings, Option<Table>)> {
     refuse_others(section)?;
-    let criterion = section
-        .or("criterion", Criterion::Closeness, |field| field.choice(&Criterion::NAMED))?;
+    let criterion =
+        section.or("criterion", Criterion::Closeness, |field| field.choice(&Criterion::NAMED))?;
     let horizon = section.take("horizon");
     let horizon = horizon.map(|field| field.integer(2..=FARTHEST)).transpose()?;
     let (spread, hysteresis) = (spread(section)?, hysteresis(section)?);

@@ -6,13 +6,13 @@ use bellwether_proto::{
     election::churn_tolerant::Variant,
     node::{
         AnnouncedSettings, ElectionSettings, EventualSettings, HIGHEST, LEARNED_MARGIN,
-        ModeSettings, OnIsolation, PRIORITY, Role,
+        ModeSettings, OnIsolation, PRIORITY, Role, check_name,
     },
 };
 
 use super::{
     Config, central,
-    field::{Field, NAMES, Result, check_name, parse_duration},
+    field::{Field, NAMES, Result, parse_duration},
     learned, leased,
 };
 use crate::neighbours::Table;

@@ -38,7 +38,7 @@
 
 use bellwether_proto::Duration;
 
-use super::{Config, Election, Feedback, Mode, Neighbours, OnIsolation, timing::Watched};
+use super::{Config, Election, Feedback, Mode, OnIsolation};
 
 /// What settings mean for a number of members.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
@@ -136,7 +136,7 @@ fn election(config: &Config, election: &Election, members: u32) -> ExplainedElec
             let growth = libm::log(f64::from(members) + 1.0) / libm::log(50.0);
             let probed = s(&timing.period) * (libm::log(20.0) + 1.0);
             let unwatched = probed + s(&timing.suspicion) * growth.max(1.0);
-            let Watched { silence, probe, suspicion } = timing.watched();
+            let bellwether_proto::node::Watched { silence, probe, suspicion } = timing.watched();
             let [silence, verdict, beat] =
                 [silence, probe + suspicion, timing.beat].map(|time| s(&time));
             let round = s(&timing.election);
@@ -239,10 +239,8 @@ fn election(config: &Config, election: &Election, members: u32) -> ExplainedElec
                          `every` as a rule."
                             .to_owned(),
                     );
-                    let every = match &central.neighbours {
-                        Neighbours::Table(table) => s(&table.every),
-                        Neighbours::Beacons { .. } => 0.0,
-                    };
+                    let table = config.tables.get(&election.name);
+                    let every = table.map_or(0.0, |table| s(&table.every));
                     (every, every)
                 }
             };

@@ -202,7 +202,7 @@ impl<'a> Field<'a> {
     /// letter or digit first.
     pub(super) fn name(&self) -> Result<&'a str> {
         let text = self.text()?;
-        match check_name(text) {
+        match bellwether_proto::node::check_name(text) {
             Ok(()) => Ok(text),
             Err(problem) => Err(self.error(problem).with_allowed(NAMES)),
         }

@@ -2,12 +2,12 @@
 
 use std::{fs, os::unix::fs::PermissionsExt as _, path::Path};
 
-use bellwether_proto::Duration;
+use bellwether_proto::{Duration, node::check_name};
 
 use super::{
-    election::Election,
+    Election,
     error::similar,
-    field::{Field, NAMES, Result, check_name},
+    field::{Field, NAMES, Result},
 };
 use crate::status::EventKind;
 
@@ -135,7 +135,7 @@ pub(crate) fn is_about_leading(kind: EventKind) -> bool {
     matches!(kind, EventKind::BecameLeader | EventKind::StoppedLeading)
 }
 
-pub(crate) const EVENTS: [(&str, EventKind); 14] = [
+pub(crate) const EVENTS: [(&str, EventKind); 16] = [
     ("member-join", EventKind::MemberJoin),
     ("member-suspect", EventKind::MemberSuspect),
     ("member-alive", EventKind::MemberAlive),
@@ -150,6 +150,8 @@ pub(crate) const EVENTS: [(&str, EventKind); 14] = [
     ("settings-differ", EventKind::SettingsDiffer),
     ("duplicate-identity", EventKind::DuplicateIdentity),
     ("stalled", EventKind::Stalled),
+    ("disk-refused", EventKind::DiskRefused),
+    ("disk-recovered", EventKind::DiskRecovered),
 ];
 const TIMEOUT: Duration = Duration::from_secs(30);
 /// Most hooks of one agent. Arbitrary: they run one at a time.

@@ -2,12 +2,12 @@
 
 use bellwether_proto::{
     election::bandit::MAX_MEMBERS,
-    node::{LearnedSettings, Policy, TENURE},
+    node::{LearnedSettings, Policy, TENURE, check_name},
 };
 
 use super::{
     Config,
-    field::{Field, NAMES, Result, Section, check_name},
+    field::{Field, NAMES, Result, Section},
 };
 
 pub(super) fn read(section: &mut Section<'_>, config: &Config) -> Result<LearnedSettings> {
@@ -43,9 +43,7 @@ pub(super) fn read(section: &mut Section<'_>, config: &Config) -> Result<Learned
         let problem = format!(
             "must be longer than guard of {guard}, or others would elect before a leader that was stopped gives up"
         );
-        return Err(field
-            .error(problem)
-            .with_allowed("a longer lease, or a shorter timing.guard"));
+        return Err(field.error(problem).with_allowed("a longer lease, or a shorter timing.guard"));
     }
     Ok(learned)
 }

@@ -2,12 +2,12 @@
 
 use bellwether_proto::{
     election::leased::Flavour,
-    node::{Keeping, LEARNED_MARGIN, LeasedSettings, Role, TENURE},
+    node::{Keeping, LEARNED_MARGIN, LeasedSettings, Role, TENURE, check_name},
 };
 
 use super::{
     Config,
-    field::{Field, NAMES, Result, Section, check_name},
+    field::{Field, NAMES, Result, Section},
 };
 
 /// As it is written.

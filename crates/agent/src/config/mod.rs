@@ -11,6 +11,7 @@ use std::{
 };
 
 use self::field::{Field, Result};
+use bellwether_proto::node::check_name;
 pub use bellwether_proto::node::{
     AnnouncedSettings as Announced, CentralSettings as Central, ElectionSettings as Election,
     EventualSettings as Eventual, Feedback, Keeping, LearnedSettings as Learned,
@@ -219,7 +220,7 @@ fn path(field: &Field<'_>) -> Result<PathBuf> {
 fn host_name(root: &field::Section<'_>) -> Result<String> {
     let uname = rustix::system::uname();
     let host = uname.nodename().to_string_lossy();
-    match field::check_name(&host) {
+    match check_name(&host) {
         Ok(()) => Ok(host.into_owned()),
         Err(problem) => {
             let text = format!("name is missing, and the machine's own, {host:?}, {problem}");

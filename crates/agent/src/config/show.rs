@@ -2,14 +2,17 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use bellwether_proto::node::Role;
+
 use super::{
-    Config, Mode, Setting as Shown,
+    Config, Mode, Setting as Shown, central,
     election::variant_name,
     error::Place,
     hook::event_name,
+    leased,
     tree::{Node, Tree, Value},
 };
-use crate::status::{Position, Role};
+use crate::status::Position;
 
 /// One field as it is in force.
 #[derive(Clone, Debug, Eq, PartialEq, serde::Serialize)]
@@ -97,11 +100,7 @@ impl Config {
             let mut add = |key: &str, value: String| {
                 add(&format!("election.{}.{key}", election.name), value, DEFAULT);
             };
-            let role = match election.role {
-                Role::Candidate => "candidate",
-                Role::Observer => "observer",
-                Role::Witness => "witness",
-            };
+            let role = election.role.name();
             add("mode", quoted(&election.mode.name()));
             add("role", quoted(&role));
             if election.role == Role::Candidate && election.has_priority() {
@@ -132,7 +131,7 @@ impl Config {
                 }
                 Mode::Leased(leased) => {
                     add("members", list(&leased.members));
-                    add("flavour", quoted(&leased.flavour_name()));
+                    add("flavour", quoted(&leased::flavour_name(leased.flavour)));
                     add("drift", leased.drift.to_string());
                     let criterion = if leased.learned.is_some() { "learned" } else { "hash" };
                     add("criterion", quoted(&criterion));
@@ -142,7 +141,11 @@ impl Config {
                     }
                 }
                 Mode::Central(central) => {
-                    let shown = central.shown(self.timing.profile);
+                    let shown = central::shown(
+                        central,
+                        self.tables.get(&election.name),
+                        self.timing.profile,
+                    );
                     shown.into_iter().for_each(|(key, value)| add(key, value));
                 }
             }

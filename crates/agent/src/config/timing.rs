@@ -5,8 +5,8 @@ use bellwether_proto::node::{Timing, TimingProfile};
 use super::field::{Result, Section};
 
 pub(super) fn read(mut section: Section<'_>) -> Result<Timing> {
-    let profile =
-        section.or("profile", TimingProfile::default(), |field| field.choice(&TimingProfile::ALL))?;
+    let profile = section
+        .or("profile", TimingProfile::default(), |field| field.choice(&TimingProfile::ALL))?;
     let mut timing = profile.timing();
     for (key, place) in timing.waits_mut() {
         if let Some(field) = section.take(key) {
@@ -22,7 +22,15 @@ pub(super) fn read(mut section: Section<'_>) -> Result<Timing> {
 fn check(timing: &Timing, section: &mut Section<'_>) -> Result<()> {
     let longest_sleep = timing.given_up_after();
     let rules = [
-        (timing.ack < timing.period, "ack", timing.ack, "shorter than", "period", timing.period, ""),
+        (
+            timing.ack < timing.period,
+            "ack",
+            timing.ack,
+            "shorter than",
+            "period",
+            timing.period,
+            "",
+        ),
         (
             timing.suspicion >= timing.period,
             "suspicion",

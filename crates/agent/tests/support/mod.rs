@@ -174,6 +174,7 @@ impl Fake {
             inbox: Arc::new(Mutex::new(Some(Arc::new(History(sender))))),
             handle,
         };
+        inbox.publish(status().elections);
         let (status, asked) = (Arc::clone(&fake.status), Arc::clone(&fake.asked));
         tokio::spawn(answer(inbox, events, status, asked));
         fake
@@ -197,8 +198,13 @@ async fn answer(
     status: Arc<Mutex<Status>>,
     asked: Arc<Mutex<Vec<Request>>>,
 ) {
+    // As a node does every second.
+    let mut ticks = tokio::time::interval(Duration::from_millis(100));
     loop {
         tokio::select! {
+            _ = ticks.tick() => {
+                inbox.publish(status.lock().expect("not poisoned").elections.clone());
+            }
             requested = inbox.requests.recv() => match requested {
                 None => return,
                 Some(
@@ -214,7 +220,7 @@ async fn answer(
                 Some(Requested::Status(reply)) => {
                     let mut status = status.lock().expect("not poisoned").clone();
                     status.index = inbox.next_index() - 1;
-                    let _ = reply.send(status);
+                    let _ = reply.send(status.into());
                 }
                 Some(Requested::Do(request, reply)) => {
                     let answer = match &request {

@@ -1,6 +1,6 @@
 //! What a node answers: who leads, and what it knows.
 
-use alloc::{borrow::ToOwned, collections::BTreeMap, string::String, vec, vec::Vec};
+use alloc::{collections::BTreeMap, string::String, vec, vec::Vec};
 
 use super::{
     About, Contest, Node, OnIsolation, Phase, Plan, Position, Score, Sent, founding::Founding,
@@ -103,10 +103,9 @@ impl Node {
     /// Why nobody leads, in words, if the answer itself does not say.
     pub fn obstacle_of(&self, group: Group, now: Time) -> Option<String> {
         let seat = &self.seats[self.position(group).ok()?];
+        // The answer itself says that.
         if seat.barred.is_some() {
-            let words =
-                "the disk refuses what must be kept; this node takes no part until it is taken";
-            return Some(words.to_owned());
+            return None;
         }
         match &seat.contest {
             Contest::Eventual | Contest::Announced(_) => None,

@@ -63,6 +63,17 @@ pub enum Role {
     Witness,
 }
 
+impl Role {
+    /// As it is written.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Candidate => "candidate",
+            Self::Observer => "observer",
+            Self::Witness => "witness",
+        }
+    }
+}
+
 /// One named election a node takes part in.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub struct ElectionSettings {

@@ -139,7 +139,7 @@ fn at_one_instant_deliveries_come_before_timers() {
         [(ms(10), Heard::Number(0, 7)), (ms(10), Heard::Number(0, 8)), (ms(10), Heard::Bell)];
     assert_eq!(heard(&sim, 1), expected);
     assert_eq!(sim.counters().messages, 2);
-    assert_eq!(sim.counters().bytes, 2 * (wire::HEADER_LEN as u64 + 4));
+    assert_eq!(sim.counters().bytes, 2 * (wire::SEAL_LEN as u64 + 4));
 }
 
 #[test]

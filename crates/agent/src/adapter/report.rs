@@ -1,8 +1,14 @@
 //! What a node says of itself and of all it knows.
 
-use super::*;
+use bellwether_proto::{Why, membership::medley::Reach as Way};
 
-impl Core {
+use super::*;
+use crate::status::{
+    Agreement, Counters, Differing, Identity, KeyStatus, MemberStatus, Reach, Role, ScoreStatus,
+    Status, Verdict,
+};
+
+impl Adapter {
     pub(crate) fn status(
         &self,
         now: Time,
@@ -10,7 +16,7 @@ impl Core {
         mut counters: Counters,
         keys: KeyStatus,
     ) -> Status {
-        (counters.accusations, counters.refuted) = (self.accusations, self.refuted);
+        (counters.accusations, counters.refuted) = (self.accusations, self.node.refuted());
         for (&reason, &count) in &self.refused {
             *counters.dropped.entry(reason).or_default() += count;
         }
@@ -19,10 +25,10 @@ impl Core {
         members.push(self.own_status(now));
         members.sort_by(|a, b| a.name.cmp(&b.name).then_with(|| a.id.cmp(&b.id)));
         let elections = (0..self.tallies.len()).map(|at| self.election_status(now, at)).collect();
-        let LeaderStatus { id, name } = self.named(self.me.id);
+        let LeaderStatus { id, name } = self.named(self.me().id);
         Status {
-            node: Identity { id, name, boot: self.me.boot.get() },
-            cluster: self.settings.cluster.clone(),
+            node: Identity { id, name, boot: self.me().boot.get() },
+            cluster: self.cluster.clone(),
             version: env!("CARGO_PKG_VERSION"),
             uptime_ms: millis(now.since(self.started)),
             index,
@@ -34,28 +40,28 @@ impl Core {
     }
 
     fn own_status(&self, now: Time) -> MemberStatus {
-        let LeaderStatus { id, name } = self.named(self.me.id);
+        let LeaderStatus { id, name } = self.named(self.me().id);
         MemberStatus {
             id,
             name,
             state: MemberState::Alive,
             since_ms: millis(now.since(self.started)),
-            boot: self.me.boot.get(),
-            incarnation: self.stack.membership().incarnation().get(),
-            addresses: self.settings.advertise.clone(),
+            boot: self.me().boot.get(),
+            incarnation: self.node.membership().incarnation().get(),
+            addresses: self.node.plan().addresses.iter().collect(),
             reach: Reach::Own,
             heard_ms: None,
             suspicions: 0,
             accusers: vec![],
             convicted_in_ms: None,
-            position: self.settings.about.position,
-            tags: self.settings.about.tags.clone(),
+            position: self.node.plan().about.position,
+            tags: self.node.plan().about.tags.clone(),
             verdicts: vec![],
         }
     }
 
     fn member_status(&self, now: Time, id: NodeId, record: &Record) -> MemberStatus {
-        let membership = self.stack.membership();
+        let membership = self.node.membership();
         let known = membership.introduction_of(id);
         let about = known.as_ref().and_then(|known| About::from_details(&known.details));
         let life = membership.record_of(id);
@@ -69,8 +75,8 @@ impl Core {
             by: by.map(|by| self.named(by).name),
         };
         MemberStatus {
-            id: format!("{:016x}", id.get()),
-            name: record.name.clone(),
+            id: hex(id),
+            name: self.named(id).name,
             state: self.state_of(id).unwrap_or(record.state),
             since_ms: millis(now.since(record.since)),
             boot: boot.get(),
@@ -84,15 +90,15 @@ impl Core {
             suspicions: view.map_or(0, |view| view.suspicions),
             accusers: accusers.map(|by| self.named(by).name).collect(),
             convicted_in_ms: accusation.map(|(_, until)| millis(until.since(now))),
-            position: record.position,
+            position: self.node.position_of(id),
             tags: about.map(|about| about.tags).unwrap_or_default(),
             verdicts: record.verdicts.iter().map(verdict).collect(),
         }
     }
 
-    fn election_status(&self, now: Time, at: usize) -> ElectionStatus {
-        let (tally, seat) = (&self.tallies[at], &self.settings.elections[at]);
-        let answer = &tally.answer;
+    pub(super) fn election_status(&self, now: Time, at: usize) -> ElectionStatus {
+        let (tally, seat) = (&self.tallies[at], self.seat(at));
+        let (answer, group) = (&tally.answer, tally.group);
         let mut agreement = Agreement::default();
         if let Some(leader) = answer.leader {
             let mut count = |name: String, believed: NodeId| {
@@ -103,44 +109,52 @@ impl Core {
                     agreement.dissent.push((name, self.named(believed).name));
                 }
             };
-            count(self.settings.about.name.clone(), leader);
-            let beside = self.aside(tally.group).map(|at| self.beside[at].machine.beliefs());
-            for (&id, &(believed, _)) in beside.as_ref().unwrap_or(&tally.beliefs) {
-                if self.stack.membership().member(id).is_some() {
+            count(self.node.plan().about.name.clone(), leader);
+            for (id, (believed, _)) in self.node.beliefs_of(group) {
+                if self.node.membership().member(id).is_some() {
                     count(self.named(id).name, believed);
                 }
             }
         }
         let leaderless = tally.leaderless_since.map_or(Duration::ZERO, |since| now.since(since));
-        let aside = self.aside(tally.group);
-        let sent = aside.map_or(tally.sent, |at| self.beside[at].machine.sent());
+        let sent = self.node.sent_of(group);
         let differing = |(&id, settings): (&NodeId, &Vec<&'static str>)| {
             let LeaderStatus { id, name } = self.named(id);
             Differing { id, name, settings: settings.clone() }
         };
+        let score = |(rank, score): (u32, node::Score)| ScoreStatus {
+            rank,
+            id: hex(score.id),
+            name: score.name,
+            score: score.score,
+            samples: score.samples,
+            away: score.away,
+            why: score.why,
+        };
+        let leased = self.node.leased(group);
+        let obstacle = || self.node.obstacle_of(group, now);
         ElectionStatus {
             election: seat.name.clone(),
             mode: answer.mode.to_string(),
             leader: answer.leader.map(|id| self.named(id)),
             epoch: answer.epoch.map(|epoch| epoch.to_string()),
             settled: answer.settled,
-            is_leader: answer.leader == Some(self.me.id),
+            is_leader: answer.leader == Some(self.me().id),
             since_ms: millis(now.since(tally.since)),
             valid_for_ms: answer.valid_until.map(|until| millis(until.since(now))),
             valid_until_us: answer.valid_until.map(Time::as_micros),
-            step_down_ms: match &seat.protocol {
-                Protocol::Leased(config) => Some(millis(config.step_down)),
-                _ => None,
-            },
-            role: match &seat.protocol {
-                Protocol::Leased(config) if config.witness => Role::Witness,
-                _ if seat.stands().observer => Role::Observer,
+            step_down_ms: leased.map(|leased| millis(leased.config().step_down)),
+            role: match seat.role {
+                Role::Witness => Role::Witness,
+                _ if self.node.observes(group) => Role::Observer,
                 _ => Role::Candidate,
             },
             priority: seat.standing.attribute,
-            why: aside
-                .filter(|_| answer.leader.is_none())
-                .and_then(|at| self.beside[at].machine.words(now))
+            why: answer
+                .leader
+                .is_none()
+                .then(obstacle)
+                .flatten()
                 .unwrap_or_else(|| self.why(now, answer)),
             agreement,
             differing: tally.differing.iter().map(differing).collect(),
@@ -148,8 +162,8 @@ impl Core {
             leaderless_ms: millis(tally.leaderless + leaderless),
             sent: sent.all,
             sent_electing: sent.electing,
-            scores: aside.map_or(vec![], |at| self.beside[at].machine.scores()),
-            central: self.central_status(tally.group),
+            scores: (1..).zip(self.node.scores_of(group)).map(score).collect(),
+            central: self.central_status(group),
         }
     }
 
@@ -162,6 +176,11 @@ impl Core {
                 format!("elected {} ago; nobody better objects", ago(since))
             }
             Why::Central { members: 1, .. } => "nobody else is in range".to_owned(),
+            Why::NotKept { since } => format!(
+                "the disk has refused what must be kept for {}: {}",
+                ago(since),
+                self.store.problem().unwrap_or("no reason given")
+            ),
             Why::Announced { heard } => format!("says so itself, last {} ago", ago(heard)),
             other => other.to_string(),
         }

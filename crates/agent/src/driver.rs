@@ -3,7 +3,7 @@
 //! ```text
 //! wait for a request, a packet or the next deadline
 //! read the clock
-//! was the process stopped? give up leading, and throw away what waited in the sockets meanwhile
+//! was the process stopped? throw away what waited in the sockets meanwhile; the machine gives up leading by itself
 //! apply what arrived, then what is due
 //! send
 //! ```
@@ -11,35 +11,29 @@
 //! The clock is read before the sockets and input is applied before timers: who was stopped for a minute must
 //! neither renew anything with old mail nor accuse those whose answers wait in its own buffer.
 
-use std::{net::SocketAddr, time::Duration as Wait};
+use std::{net::SocketAddr, sync::Arc, time::Duration as Wait};
 
 use bellwether_proto::{Duration, Time};
 
 use crate::{
+    adapter::{Adapter, Outgoing},
     clock,
-    core::{Core, Outgoing},
     handle::{Inbox, Request, Requested},
     notify::Watchdog,
+    status::Status,
     transport::Transport,
 };
 
 /// A running node.
-pub(crate) struct Node {
-    core: Core,
+pub(crate) struct Driver {
+    node: Adapter,
     transport: Transport,
     inbox: Inbox,
-    /// The longest it may be late and still lead.
-    guard: Duration,
-    /// How long a successor gets before a leader leaves regardless.
-    patience: Duration,
-    leaving: Option<Leaving>,
     watchdog: Option<Watchdog>,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct Leaving {
-    until: Time,
-    said: bool,
+    /// When the answers were last put where whoever asks finds them.
+    published: Time,
+    /// The last whole status, and when it was made: a crowd of askers costs no more than one.
+    status: Option<(Time, Arc<Status>)>,
 }
 
 enum Woken {
@@ -52,57 +46,56 @@ enum Woken {
 /// Packets thrown away at most after a stall.
 const BACKLOG: usize = 4096;
 const LONGEST_SLEEP: Duration = Duration::from_secs(1);
-/// After that long everybody has been told goodbye, or will not be.
-const GOODBYE: Duration = Duration::from_secs(2);
+/// How long a whole status is good enough for the next one who asks.
+const FRESH: Duration = Duration::from_millis(50);
 
-impl Node {
+impl Driver {
     pub(crate) fn new(
-        core: Core,
+        node: Adapter,
         transport: Transport,
         inbox: Inbox,
-        guard: Duration,
-        patience: Duration,
         watchdog: Option<Watchdog>,
     ) -> Self {
-        Self { core, transport, inbox, guard, patience, leaving: None, watchdog }
+        Self { node, transport, inbox, watchdog, published: Time::ZERO, status: None }
     }
 
     /// Runs until it has left, or nobody holds a handle any more.
     pub(crate) async fn run(mut self) {
-        self.core.start(clock::now(), &self.inbox);
+        self.node.start(clock::now(), &self.inbox);
         loop {
             let before = clock::now();
             self.flush(before);
+            self.publish(before);
             if let Some(watchdog) = &mut self.watchdog {
                 watchdog.feed(before);
             }
-            if self.is_done(before) {
+            if !self.node.is_running() {
                 return;
             }
-            let deadline = self.deadline();
+            let deadline = self.node.deadline();
             let woken = self.wait(before, deadline).await;
             let now = clock::now();
-            let late = now.since(self.wake(before, deadline));
-            if late > self.guard {
-                self.core.on_stall(now, late, &self.inbox);
+            if self.node.is_late(now) {
                 self.discard(now);
             }
             match woken {
                 Woken::Asked(requested) => self.answer(now, requested),
-                Woken::Abandoned => self.leave(now),
+                Woken::Abandoned => self.node.leave(now, &self.inbox),
                 Woken::Ready => self.receive(now),
                 Woken::Due => {}
             }
             if deadline.is_some_and(|deadline| deadline <= now) {
-                self.core.on_deadline(now, &self.inbox);
+                self.node.on_deadline(now, &self.inbox);
             }
-            self.go_on_leaving(now);
         }
     }
 
-    fn deadline(&self) -> Option<Time> {
-        let leaving = self.leaving.map(|leaving| leaving.until);
-        self.core.deadline().into_iter().chain(leaving).min()
+    /// Ages and counts move though nobody leads another way.
+    fn publish(&mut self, now: Time) {
+        if now.since(self.published) >= LONGEST_SLEEP {
+            self.published = now;
+            self.node.publish(now, &self.inbox);
+        }
     }
 
     /// When to be awake at the latest. A runtime's timers stand still during suspend, so whoever would sleep for long
@@ -132,23 +125,23 @@ impl Node {
     fn receive(&mut self, now: Time) {
         while let Some(received) = self.transport.next(now) {
             match received.body {
-                Some(body) if received.group => {
-                    self.core.on_group(now, received.from, body, &self.inbox)
-                }
-                Some(body) => self.core.on_message(now, received.from, body, &self.inbox),
-                None => self.core.on_met(now, received.from, received.address, &self.inbox),
+                Some(body) => self.node.on_message(now, received.from, body, &self.inbox),
+                None => self.node.on_met(now, received.from, received.address, &self.inbox),
             }
+        }
+        if let Some(by) = self.transport.sealer().superseded() {
+            self.node.on_superseded(now, by, &self.inbox);
         }
     }
 
     fn discard(&mut self, now: Time) {
         for _ in 0..self.transport.discard(now, BACKLOG) {
-            self.core.refuse("stale");
+            self.node.refuse("stale");
         }
     }
 
     fn flush(&mut self, now: Time) {
-        for packet in core::mem::take(&mut self.core.outgoing) {
+        for packet in core::mem::take(&mut self.node.outgoing) {
             match packet {
                 Outgoing::Hello(address) => self.transport.hello(address),
                 Outgoing::Learn(peer, addresses) => self.transport.learn(now, peer, &addresses),
@@ -160,60 +153,50 @@ impl Node {
     }
 
     fn answer(&mut self, now: Time, requested: Requested) {
+        if !matches!(requested, Requested::Status(_)) {
+            // Whoever has asked for something sees what came of it.
+            self.status = None;
+        }
         match requested {
             Requested::Status(reply) => {
-                // A lease may be over since the last input.
-                self.core.look(now, &self.inbox);
-                let index = self.inbox.next_index() - 1;
-                let keys = self.transport.sealer().status();
-                let status = self.core.status(now, index, self.transport.counters(), keys);
                 // Whoever asked may have gone.
-                let _ = reply.send(status);
+                let _ = reply.send(self.status(now));
             }
             Requested::Keys(ring) => self.transport.sealer_mut().set_ring(&ring),
             Requested::Priority(election, worth) => {
-                self.core.set_priority(now, &election, worth, &self.inbox);
+                self.node.set_priority(now, &election, worth, &self.inbox);
             }
             Requested::Map(election, reply) => {
-                let _ = reply.send(self.core.map_status(&election));
+                let _ = reply.send(self.node.map_status(&election));
             }
             Requested::Neighbours { election, neighbours, problem } => {
-                self.core.set_neighbours(now, &election, neighbours, problem, &self.inbox);
+                self.node.set_neighbours(now, &election, neighbours, problem, &self.inbox);
             }
             Requested::Cut(cut) => self.transport.set_cut(cut),
-            Requested::Dirty(elections) => self.core.set_dirty(now, &elections, &self.inbox),
+            Requested::Dirty(elections) => self.node.set_dirty(now, &elections, &self.inbox),
             Requested::Do(Request::Leave, reply) => {
-                self.leave(now);
+                self.node.leave(now, &self.inbox);
                 let _ = reply.send(Ok(()));
             }
             Requested::Do(request, reply) => {
-                let _ = reply.send(self.core.on_request(now, request, &self.inbox));
+                let _ = reply.send(self.node.on_request(now, request, &self.inbox));
             }
         }
     }
 
-    /// Hands over, then says goodbye.
-    fn leave(&mut self, now: Time) {
-        if self.leaving.is_none() {
-            self.core.resign_all(now, &self.inbox);
-            self.leaving = Some(Leaving { until: now + self.patience, said: false });
+    fn status(&mut self, now: Time) -> Arc<Status> {
+        if let Some((made, status)) = &self.status
+            && now.since(*made) < FRESH
+        {
+            return Arc::clone(status);
         }
-        self.go_on_leaving(now);
-    }
-
-    fn go_on_leaving(&mut self, now: Time) {
-        let Some(leaving) = self.leaving.filter(|leaving| !leaving.said) else { return };
-        if !self.core.leads() || now >= leaving.until || self.core.is_alone() {
-            self.core.leave(now, &self.inbox);
-            self.leaving = Some(Leaving { until: now + GOODBYE, said: true });
-        }
-    }
-
-    fn is_done(&self, now: Time) -> bool {
-        let left = |leaving: Leaving| {
-            leaving.said && (self.core.deadline().is_none() || now >= leaving.until)
-        };
-        !self.core.is_running() || self.leaving.is_some_and(left)
+        // A lease may be over since the last input.
+        self.node.look(now, &self.inbox);
+        let index = self.inbox.next_index() - 1;
+        let keys = self.transport.sealer().status();
+        let status = Arc::new(self.node.status(now, index, self.transport.counters(), keys));
+        self.status = Some((now, Arc::clone(&status)));
+        status
     }
 }
 

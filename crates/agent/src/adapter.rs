@@ -1,0 +1,566 @@
+//! The node between its machine and the world: inputs in, datagrams and answers out, and no socket.
+//!
+//! What decides who leads is [`Node`]. Here its effects are carried out in order, its disk is written, and what it answers
+//! is put into the shape that people and programs get. Whoever answers a hello at a seed's address is handed over as
+//! [`Fact::Met`]; seeds are tried for life, so that groups that formed apart meet.
+
+use std::{
+    collections::{BTreeMap, BTreeSet, VecDeque},
+    net::SocketAddr,
+};
+
+use bellwether_proto::{
+    Boot, Duration, Effect, Input, InputOf, Leadership, Machine as _, NodeId, Outbox, OutboxOf,
+    Peer, Rng, Seed, Time,
+    membership::medley::{MembershipEvent, State},
+    node::{self, About, Command, Fact, Message, Node, Plan, SeatPlan, hex},
+    stack::Group,
+    wire::{Reader, Wire as _},
+};
+
+use crate::{
+    clock,
+    handle::{Inbox, Refused},
+    neighbours::Neighbour,
+    status::{ElectionStatus, Event, EventKind, LeaderStatus, MemberState},
+    store::Store,
+    terms,
+};
+
+mod map;
+mod report;
+mod request;
+#[cfg(test)]
+mod tests;
+
+/// What the transport is to do.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) enum Outgoing {
+    /// Ask who is there.
+    Hello(SocketAddr),
+    /// Take it that this life is there, at these addresses.
+    Learn(Peer, Vec<SocketAddr>),
+    /// Send this to a member.
+    Message(NodeId, Vec<u8>),
+    /// Send this to everybody.
+    Group(Vec<u8>),
+}
+
+/// A node and what is known of it besides.
+#[derive(Debug)]
+pub(crate) struct Adapter {
+    node: Node,
+    out: OutboxOf<Node>,
+    cluster: String,
+    store: Store,
+    started: Time,
+    records: BTreeMap<NodeId, Record>,
+    tallies: Vec<Tally>,
+    seeds: Vec<Place>,
+    /// Between two tries of a seed that nobody listed answers at.
+    retry: Duration,
+    rng: Rng,
+    pub(crate) outgoing: Vec<Outgoing>,
+    /// Who is in range, as routing daemons say, and why their tables cannot be read: for each election.
+    in_range: BTreeMap<Group, Vec<Neighbour>>,
+    problems: BTreeMap<Group, String>,
+    /// Whether members may have come to have addresses that routing daemons name.
+    listed_changed: bool,
+    /// What was refused, by reason.
+    refused: BTreeMap<&'static str, u64>,
+    /// Accusations of members that we heard of.
+    accusations: u64,
+}
+
+/// What happened to a member.
+#[derive(Debug)]
+struct Record {
+    /// As it last said; the identity stands in for it until then.
+    name: String,
+    state: MemberState,
+    since: Time,
+    /// When a message of its own reached us last.
+    heard: Option<Time>,
+    verdicts: VecDeque<(Time, EventKind, Option<NodeId>)>,
+}
+
+/// What an election has answered so far.
+#[derive(Debug)]
+struct Tally {
+    group: Group,
+    answer: Leadership,
+    since: Time,
+    changes: u64,
+    leaderless: Duration,
+    /// Since when nobody is known to lead.
+    leaderless_since: Option<Time>,
+    /// Who has set it otherwise, and what.
+    differing: BTreeMap<NodeId, Vec<&'static str>>,
+}
+
+/// An address to try.
+#[derive(Debug)]
+struct Place {
+    address: SocketAddr,
+    next: Time,
+    /// Who answered there last.
+    found: Option<NodeId>,
+}
+
+/// Verdicts kept of a member.
+const VERDICTS: usize = 16;
+
+impl Adapter {
+    /// A node that has not started yet. All its randomness comes from `seed`.
+    pub(crate) fn new(
+        plan: Plan,
+        cluster: &str,
+        store: Store,
+        seeds: Vec<SocketAddr>,
+        now: Time,
+        seed: Seed,
+    ) -> Self {
+        let retry = plan.timing.grace * 2;
+        let node = Node::new(store.me(), plan, seed, Some(store.durable()));
+        let tally = |group| Tally {
+            group,
+            answer: node.leadership_of(group, now),
+            since: now,
+            changes: 0,
+            leaderless: Duration::ZERO,
+            leaderless_since: Some(now),
+            differing: BTreeMap::new(),
+        };
+        let seeds = seeds.into_iter().map(|address| Place { address, next: now, found: None });
+        Self {
+            tallies: node.groups().map(tally).collect(),
+            node,
+            out: Outbox::new(),
+            cluster: cluster.to_owned(),
+            store,
+            started: now,
+            records: BTreeMap::new(),
+            seeds: seeds.collect(),
+            retry,
+            rng: seed.named("doors").rng(),
+            outgoing: Vec::new(),
+            in_range: BTreeMap::new(),
+            problems: BTreeMap::new(),
+            listed_changed: true,
+            refused: BTreeMap::new(),
+            accusations: 0,
+        }
+    }
+
+    fn me(&self) -> Peer {
+        self.node.me()
+    }
+
+    fn seat(&self, at: usize) -> &SeatPlan {
+        &self.node.plan().seats[at]
+    }
+
+    pub(crate) fn start(&mut self, now: Time, inbox: &Inbox) {
+        self.input(now, Input::Start, inbox);
+        self.knock(now);
+    }
+
+    /// Whether it runs, or is still saying goodbye.
+    pub(crate) fn is_running(&self) -> bool {
+        self.node.is_running() && self.node.deadline().is_some()
+    }
+
+    /// Whether the node was stopped for longer than it may lead unseen.
+    pub(crate) fn is_late(&self, now: Time) -> bool {
+        self.node.is_late(now)
+    }
+
+    /// When it wants to be woken.
+    pub(crate) fn deadline(&self) -> Option<Time> {
+        let seed = self.seeds.iter().map(|seed| seed.next).min();
+        self.node.deadline().map(|(at, _)| at).into_iter().chain(seed).min()
+    }
+
+    pub(crate) fn on_deadline(&mut self, now: Time, inbox: &Inbox) {
+        if self.node.deadline().is_some_and(|(at, _)| at <= now) {
+            self.input(now, Input::Timeout, inbox);
+        }
+        self.knock(now);
+    }
+
+    /// Says hello where nobody listed is known to be.
+    fn knock(&mut self, now: Time) {
+        for at in 0..self.seeds.len() {
+            if self.seeds[at].next > now {
+                continue;
+            }
+            self.seeds[at].next = now + self.retry + self.rng.up_to(self.retry.div(4));
+            let Place { address, found, .. } = self.seeds[at];
+            let listed = found.is_some_and(|id| {
+                id == self.me().id || self.node.membership().member(id).is_some()
+            });
+            if !listed {
+                self.outgoing.push(Outgoing::Hello(address));
+            }
+        }
+    }
+
+    /// Somebody has answered a hello from this address.
+    pub(crate) fn on_met(&mut self, now: Time, from: Peer, address: SocketAddr, inbox: &Inbox) {
+        for seed in self.seeds.iter_mut().filter(|seed| seed.address == address) {
+            seed.found = Some(from.id);
+        }
+        self.input(now, Input::Feed(Fact::Met(from.id)), inbox);
+    }
+
+    /// A later life of our identity was heard, or heard of.
+    pub(crate) fn on_superseded(&mut self, now: Time, by: Boot, inbox: &Inbox) {
+        self.input(now, Input::Feed(Fact::Superseded(by)), inbox);
+    }
+
+    /// An authenticated message, to us or to everybody.
+    pub(crate) fn on_message(&mut self, now: Time, from: Peer, body: &[u8], inbox: &Inbox) {
+        let mut reader = Reader::new(body);
+        let message = Message::decode(&mut reader);
+        let Some(message) = message.ok().filter(|_| reader.finish().is_ok()) else {
+            self.refuse("malformed");
+            return;
+        };
+        self.input(now, Input::Message { from, via: from.id, message: &message }, inbox);
+        // After the input, which may be how it is met.
+        if let Some(record) = self.records.get_mut(&from.id) {
+            record.heard = Some(now);
+        }
+    }
+
+    /// Says goodbye. It stops running once everybody was told.
+    pub(crate) fn leave(&mut self, now: Time, inbox: &Inbox) {
+        self.seeds.clear();
+        self.input(now, Input::Leave, inbox);
+    }
+
+    fn command(&mut self, now: Time, command: Command, inbox: &Inbox) -> Result<(), Refused> {
+        match self.handle(now, Input::Command(command), inbox) {
+            Ok(()) => Ok(()),
+            Err(rejected) => Err(Refused::Impossible(rejected.to_string())),
+        }
+    }
+
+    fn input(&mut self, now: Time, input: InputOf<'_, Node>, inbox: &Inbox) {
+        if let Err(rejected) = self.handle(now, input, inbox) {
+            self.refuse(rejected.reason());
+        }
+    }
+
+    /// Hands an input over and carries out what comes of it.
+    fn handle(
+        &mut self,
+        now: Time,
+        input: InputOf<'_, Node>,
+        inbox: &Inbox,
+    ) -> Result<(), bellwether_proto::Rejected> {
+        let result = self.step(now, input, inbox);
+        if core::mem::take(&mut self.listed_changed) {
+            self.find_in_range(now, inbox);
+        }
+        self.look(now, inbox);
+        result
+    }
+
+    fn step(
+        &mut self,
+        now: Time,
+        input: InputOf<'_, Node>,
+        inbox: &Inbox,
+    ) -> Result<(), bellwether_proto::Rejected> {
+        let result = self.node.handle(now, input, &mut self.out);
+        let mut kept = true;
+        while let Some(effect) = self.out.pop() {
+            match effect {
+                // What stood behind something that was not kept must not be said.
+                Effect::Send { .. } | Effect::Broadcast(_) | Effect::Multicast(_) if !kept => {}
+                Effect::Send { to, message } => {
+                    self.outgoing.push(Outgoing::Message(to, encoded(&message)));
+                }
+                Effect::Broadcast(message) | Effect::Multicast(message) => {
+                    self.outgoing.push(Outgoing::Group(encoded(&message)));
+                }
+                Effect::Persist(durable) => {
+                    if kept && self.store.keep(&durable).is_err() {
+                        self.refuse("disk");
+                        kept = false;
+                    }
+                }
+                Effect::Emit(event) => self.on_event(now, event, inbox),
+            }
+        }
+        match kept {
+            true => result,
+            // It cannot fail again: what is not kept is asked for later.
+            false => self.step(now, Input::Feed(Fact::NotKept), inbox),
+        }
+    }
+
+    pub(crate) fn refuse(&mut self, reason: &'static str) {
+        *self.refused.entry(reason).or_default() += 1;
+    }
+}
+
+fn encoded(message: &Message) -> Vec<u8> {
+    let mut body = Vec::with_capacity(message.encoded_len());
+    message.encode(&mut body);
+    body
+}
+
+/// What happened.
+impl Adapter {
+    fn on_event(&mut self, now: Time, event: node::Event, inbox: &Inbox) {
+        match event {
+            node::Event::Membership(event) => self.on_membership(now, event, inbox),
+            node::Event::DuplicateIdentity { other } => {
+                let detail = Some(format!("in its life {}", other.boot));
+                let node = Some(self.named(other.id));
+                self.event(inbox, EventKind::DuplicateIdentity, node, detail);
+            }
+            node::Event::Stalled { lasted } => {
+                let detail = Some(format!("for {:.2} s", lasted.as_secs_f64()));
+                self.event(inbox, EventKind::Stalled, None, detail);
+            }
+            node::Event::DiskRefused => {
+                let detail = self.store.problem().map(str::to_owned);
+                self.event(inbox, EventKind::DiskRefused, None, detail);
+            }
+            node::Event::DiskRecovered => {
+                self.event(inbox, EventKind::DiskRecovered, None, None);
+            }
+        }
+    }
+
+    fn on_membership(&mut self, now: Time, event: MembershipEvent, inbox: &Inbox) {
+        self.listed_changed = true;
+        let id = event.id();
+        let (kind, state, by) = match event {
+            MembershipEvent::Joined(_) => (EventKind::MemberJoin, MemberState::Alive, None),
+            MembershipEvent::Suspected { by, .. } => {
+                self.accusations += 1;
+                (EventKind::MemberSuspect, MemberState::Suspect, Some(by))
+            }
+            MembershipEvent::Refuted(_) => (EventKind::MemberAlive, MemberState::Alive, None),
+            MembershipEvent::Failed { accusers, .. } => {
+                (EventKind::MemberFailed, MemberState::Failed, accusers.iter().next())
+            }
+            MembershipEvent::Left(_) => (EventKind::MemberLeave, MemberState::Left, None),
+            MembershipEvent::Introduced(_) => {
+                let state = self.state_of(id).unwrap_or(MemberState::Alive);
+                (EventKind::MemberUpdate, state, None)
+            }
+        };
+        if let MembershipEvent::Introduced(_) = event
+            && let Some(known) = self.node.membership().introduction_of(id)
+        {
+            // Passes on to the transport where a member says it is.
+            self.outgoing.push(Outgoing::Learn(known.subject, known.addresses.iter().collect()));
+        }
+        let name = self.named(id).name;
+        let record = self.records.entry(id).or_insert_with(|| Record {
+            name: String::new(),
+            state,
+            since: now,
+            heard: None,
+            verdicts: VecDeque::new(),
+        });
+        record.name = name;
+        if record.state != state {
+            (record.state, record.since) = (state, now);
+        }
+        if record.verdicts.len() >= VERDICTS {
+            record.verdicts.pop_front();
+        }
+        record.verdicts.push_back((now, kind, by));
+        let node = Some(self.named(id));
+        let detail = by.map(|by| format!("says {}", self.named(by).name));
+        self.event(inbox, kind, node, detail);
+        if matches!(state, MemberState::Alive | MemberState::Suspect) {
+            self.compare(id, inbox);
+        } else {
+            self.tallies.iter_mut().for_each(|tally| {
+                tally.differing.remove(&id);
+            });
+        }
+    }
+
+    /// Whether a member has set our elections as we have.
+    fn compare(&mut self, id: NodeId, inbox: &Inbox) {
+        let known = self.node.membership().introduction_of(id);
+        let about = known.and_then(|known| About::from_details(&known.details));
+        let told = about.map(|about| about.terms).unwrap_or_default();
+        for at in 0..self.tallies.len() {
+            let (mode, group) = (self.seat(at).protocol.mode(), self.tallies[at].group);
+            let ours = self.node.plan().about.terms.get(&group);
+            let differing = match (ours, told.get(&group)) {
+                (Some(ours), Some(told)) => terms::differing(mode, ours, told),
+                _ => vec![],
+            };
+            if differing.is_empty() {
+                self.tallies[at].differing.remove(&id);
+                continue;
+            }
+            let words = differing.join(", ");
+            let before = self.tallies[at].differing.insert(id, differing.clone());
+            if before.as_ref() != Some(&differing) {
+                inbox.record(Event {
+                    index: inbox.next_index(),
+                    unix_ms: clock::unix_ms(),
+                    event: EventKind::SettingsDiffer,
+                    election: Some(self.seat(at).name.clone()),
+                    node: Some(self.named(id)),
+                    epoch: None,
+                    valid_for_ms: None,
+                    detail: Some(words),
+                });
+            }
+        }
+    }
+
+    fn state_of(&self, id: NodeId) -> Option<MemberState> {
+        Some(match self.node.membership().state_of(id)? {
+            State::Alive => MemberState::Alive,
+            State::Suspect => MemberState::Suspect,
+            State::Failed => MemberState::Failed,
+            State::Left => MemberState::Left,
+        })
+    }
+
+    /// Whether elections answer otherwise than before.
+    pub(crate) fn look(&mut self, now: Time, inbox: &Inbox) {
+        let mut changed = false;
+        for at in 0..self.tallies.len() {
+            let answer = self.node.leadership_of(self.tallies[at].group, now);
+            let tally = &mut self.tallies[at];
+            let before = core::mem::replace(&mut tally.answer, answer);
+            if before.same_answer(&answer) {
+                continue;
+            }
+            changed = true;
+            let moved = (before.leader, before.epoch) != (answer.leader, answer.epoch);
+            if moved {
+                tally.since = now;
+            }
+            match (answer.leader, tally.leaderless_since) {
+                (Some(_), Some(since)) => {
+                    tally.leaderless += now.since(since);
+                    tally.leaderless_since = None;
+                }
+                (None, None) => tally.leaderless_since = Some(now),
+                _ => {}
+            }
+            if moved && answer.leader.is_some() {
+                tally.changes += 1;
+            }
+            self.tell_leadership(now, at, &before, &answer, inbox);
+        }
+        if changed {
+            self.publish(now, inbox);
+        }
+    }
+
+    /// Puts the answers where whoever asks finds them, without asking the node.
+    pub(crate) fn publish(&self, now: Time, inbox: &Inbox) {
+        let all = (0..self.tallies.len()).map(|at| self.election_status(now, at));
+        inbox.publish(all.collect::<Vec<ElectionStatus>>());
+    }
+
+    fn tell_leadership(
+        &self,
+        now: Time,
+        at: usize,
+        before: &Leadership,
+        answer: &Leadership,
+        inbox: &Inbox,
+    ) {
+        let ours = |of: &Leadership| of.leader == Some(self.me().id);
+        let say = |event, of: &Leadership| {
+            inbox.record(Event {
+                index: inbox.next_index(),
+                unix_ms: clock::unix_ms(),
+                event,
+                election: Some(self.seat(at).name.clone()),
+                node: of.leader.map(|id| self.named(id)),
+                epoch: of.epoch.map(|epoch| epoch.to_string()),
+                valid_for_ms: of.valid_until.map(|until| report::millis(until.since(now))),
+                detail: Some(self.why(now, of)),
+            });
+        };
+        let moved = (before.leader, before.epoch) != (answer.leader, answer.epoch);
+        if moved && ours(before) && !ours(answer) {
+            say(EventKind::StoppedLeading, before);
+        }
+        if moved && answer.leader.is_some() {
+            say(EventKind::LeaderElected, answer);
+            if ours(answer) && !(ours(before) && before.epoch == answer.epoch) {
+                say(EventKind::BecameLeader, answer);
+            }
+        } else if moved {
+            say(EventKind::LeaderLost, before);
+        }
+        if answer.settled && answer.leader.is_some() && (moved || !before.settled) {
+            say(EventKind::LeaderConfirmed, answer);
+        }
+    }
+
+    fn named(&self, id: NodeId) -> LeaderStatus {
+        // The membership forgets those that are long gone, and people ask about them.
+        let past = || self.records.get(&id).map(|record| record.name.as_str());
+        let name = self.node.name_of(id).or_else(past).map_or_else(|| hex(id), str::to_owned);
+        LeaderStatus { id: hex(id), name }
+    }
+
+    fn event(
+        &self,
+        inbox: &Inbox,
+        event: EventKind,
+        node: Option<LeaderStatus>,
+        detail: Option<String>,
+    ) {
+        let (index, unix_ms) = (inbox.next_index(), clock::unix_ms());
+        let (election, epoch, valid_for_ms) = (None, None, None);
+        inbox.record(Event { index, unix_ms, event, election, node, epoch, valid_for_ms, detail });
+    }
+}
+
+/// Who is in range, by what routing daemons say.
+impl Adapter {
+    /// What a routing daemon says, or why it cannot be asked.
+    pub(crate) fn set_neighbours(
+        &mut self,
+        now: Time,
+        election: &str,
+        neighbours: Option<Vec<Neighbour>>,
+        problem: Option<String>,
+        inbox: &Inbox,
+    ) {
+        let group = Group::named(election);
+        match problem {
+            Some(problem) => self.problems.insert(group, problem),
+            None => self.problems.remove(&group),
+        };
+        if let Some(neighbours) = neighbours {
+            self.in_range.insert(group, neighbours);
+            self.tell_in_range(now, group, inbox);
+        }
+    }
+
+    /// The same again, as others may have come to have these addresses.
+    fn find_in_range(&mut self, now: Time, inbox: &Inbox) {
+        let groups: Vec<Group> = self.in_range.keys().copied().collect();
+        groups.into_iter().for_each(|group| self.tell_in_range(now, group, inbox));
+    }
+
+    fn tell_in_range(&mut self, now: Time, group: Group, inbox: &Inbox) {
+        let Some(neighbours) = self.in_range.get(&group) else { return };
+        let ids = map::found(self.node.membership(), neighbours);
+        if let Err(rejected) = self.step(now, Input::Feed(Fact::InRange(group, ids)), inbox) {
+            self.refuse(rejected.reason());
+        }
+    }
+}

@@ -1,0 +1,148 @@
+use bellwether_proto::{
+    Epoch,
+    election::announce,
+    node::{
+        AnnouncedSettings, ElectionSettings, EventualSettings, ModeSettings, Settings,
+        TimingProfile,
+    },
+};
+
+use super::*;
+use crate::handle::Handle;
+
+/// One adapter, its history and its disk.
+struct Alone {
+    adapter: Adapter,
+    inbox: Inbox,
+    handle: Handle,
+    disk: tempfile::TempDir,
+    now: Time,
+}
+
+impl Alone {
+    fn new(mode: ModeSettings) -> Self {
+        let disk = tempfile::tempdir().unwrap();
+        let store = Store::open(Some(&disk.path().join("data"))).unwrap();
+        let elections = vec![ElectionSettings::of("backup", mode)];
+        let plan = Settings::new("ada", TimingProfile::Lan.timing(), elections).plan().unwrap();
+        let now = Time::from_micros(1);
+        let adapter = Adapter::new(plan, "test", store, vec![], now, Seed::new(1));
+        let (handle, inbox) = Handle::connect();
+        let mut alone = Self { adapter, inbox, handle, disk, now };
+        alone.adapter.start(now, &alone.inbox);
+        alone
+    }
+
+    fn run(&mut self, span: Duration) {
+        let end = self.now + span;
+        while let Some(at) = self.adapter.deadline().filter(|&at| at <= end) {
+            self.now = at.max(self.now);
+            self.adapter.on_deadline(self.now, &self.inbox);
+        }
+        self.now = end;
+    }
+
+    fn says(&self) -> ElectionStatus {
+        self.adapter.election_status(self.now, 0)
+    }
+
+    fn events(&self) -> Vec<EventKind> {
+        self.handle.events_after(0).0.iter().map(|event| event.event).collect()
+    }
+
+    fn peer(&self) -> Peer {
+        self.adapter.me()
+    }
+}
+
+fn announced() -> ModeSettings {
+    ModeSettings::Announced(AnnouncedSettings::default())
+}
+
+#[test]
+fn bytes_that_are_no_message_are_counted_and_answered_by_nothing() {
+    let mut alone = Alone::new(ModeSettings::Eventual(EventualSettings::default()));
+    alone.adapter.outgoing.clear();
+    let from = Peer::new(NodeId::new(7), Boot::new(1));
+    let mut long = vec![0; 40];
+    long[0] = 20;
+    for bytes in [&[][..], &[255], &long, &[16, 1, 2, 3]] {
+        alone.adapter.on_message(alone.now, from, bytes, &alone.inbox);
+    }
+    assert_eq!(alone.adapter.refused.get("malformed"), Some(&4));
+    assert!(alone.adapter.outgoing.is_empty());
+}
+
+#[test]
+fn what_the_disk_refuses_is_not_said_and_the_answer_says_why_until_it_is_taken() {
+    let mut alone = Alone::new(announced());
+    let (data, aside) = (alone.disk.path().join("data"), alone.disk.path().join("aside"));
+    std::fs::rename(&data, &aside).unwrap();
+    alone.adapter.outgoing.clear();
+    alone.run(Duration::from_secs(10));
+    assert!(alone.adapter.outgoing.is_empty(), "{:?}", alone.adapter.outgoing);
+    let says = alone.says();
+    assert!(!says.is_leader && says.why.contains("node.json"), "{}", says.why);
+    assert!(alone.events().contains(&EventKind::DiskRefused));
+    std::fs::rename(&aside, &data).unwrap();
+    alone.run(Duration::from_secs(10));
+    assert!(alone.says().is_leader, "{}", alone.says().why);
+    assert!(alone.events().contains(&EventKind::DiskRecovered));
+    assert!(!alone.adapter.outgoing.is_empty());
+    // And what was said is what is on disk.
+    let epoch: Epoch = alone.says().epoch.unwrap().parse().unwrap();
+    let kept = Store::open(Some(&data)).unwrap().durable();
+    let kept = kept.elections.get(&Group::named("backup")).cloned();
+    let Some(node::Kept::Announced(announce::Durable { max_epoch, .. })) = kept else {
+        panic!("{kept:?}")
+    };
+    assert!(max_epoch >= epoch.counter());
+}
+
+#[test]
+fn a_later_life_of_ours_stops_this_one() {
+    let mut alone = Alone::new(ModeSettings::Eventual(EventualSettings::default()));
+    alone.run(Duration::from_secs(5));
+    assert!(alone.says().is_leader);
+    alone.adapter.on_superseded(alone.now, alone.peer().boot, &alone.inbox);
+    assert!(alone.adapter.is_running(), "it is our own life");
+    alone.adapter.on_superseded(alone.now, alone.peer().boot.next(), &alone.inbox);
+    assert!(!alone.adapter.is_running() && !alone.says().is_leader);
+    assert!(alone.events().ends_with(&[
+        EventKind::DuplicateIdentity,
+        EventKind::StoppedLeading,
+        EventKind::LeaderLost
+    ]));
+}
+
+#[test]
+fn whoever_was_stopped_gives_up_leading_before_anything_else() {
+    let mut alone = Alone::new(announced());
+    alone.run(Duration::from_secs(5));
+    assert!(alone.says().is_leader);
+    alone.now += Duration::from_secs(60);
+    assert!(alone.adapter.is_late(alone.now));
+    alone.adapter.on_deadline(alone.now, &alone.inbox);
+    assert!(!alone.says().is_leader);
+    assert!(alone.events().contains(&EventKind::Stalled));
+}
+
+#[test]
+fn answers_are_there_to_be_read_without_asking() {
+    let mut alone = Alone::new(ModeSettings::Eventual(EventualSettings::default()));
+    let before = alone.handle.answers().unwrap();
+    assert!(before.elections.is_empty() && !before.are_fresh(), "before anything was answered");
+    alone.run(Duration::from_secs(5));
+    let answers = alone.handle.answers().unwrap();
+    assert!(answers.elections[0].is_leader && answers.elections[0].election == "backup");
+    assert!(answers.are_fresh());
+}
+
+#[test]
+fn whoever_leaves_has_nothing_to_do_once_that_was_said() {
+    let mut alone = Alone::new(ModeSettings::Eventual(EventualSettings::default()));
+    alone.run(Duration::from_secs(5));
+    alone.adapter.leave(alone.now, &alone.inbox);
+    alone.run(Duration::from_secs(10));
+    assert!(!alone.adapter.is_running());
+}
