@@ -229,7 +229,7 @@ pub struct End<'a, M: Machine> {
     pub now: Time,
     /// All nodes; those that are down are no machine.
     pub nodes: Vec<(Peer, Option<&'a M>)>,
-    /// Whether it was seen before, so that what follows was, too.
+    /// Whether it was seen before, so that what follows was, too; then nothing that does not hold counts any more.
     pub seen: bool,
 }
 

@@ -3,7 +3,14 @@
 //! What a machine has become is a function of what it was given and when, so two states are one if every machine was
 //! given the same, and the same messages are on their way.
 
-use std::{collections::BTreeMap, fmt, mem, sync::Arc};
+use std::{
+    collections::BTreeMap,
+    fmt, mem,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+};
 
 use bellwether_proto::{
     Duration, Effect, EffectOf, Input, Machine, NodeId, Outbox, OutboxOf, Peer, Time,
@@ -786,7 +793,12 @@ impl<'f, M: Explorable, T: Default> Search<'f, M, T> {
     }
 
     /// Follows everything that begins with one of these, each as far as its share of states goes.
-    fn all<J: Judge<M, Tally = T>>(mut self, roots: Vec<World<M, J>>, most: u64) -> Found<T> {
+    fn all<J: Judge<M, Tally = T>>(
+        mut self,
+        roots: Vec<World<M, J>>,
+        most: u64,
+        given_up: impl Fn() -> bool,
+    ) -> Found<T> {
         let mut waiting = roots.len() as u64;
         let mut open = Vec::new();
         // The later the first deviation, the less there is to follow: what these leave of their shares goes to others.
@@ -797,7 +809,7 @@ impl<'f, M: Explorable, T: Default> Search<'f, M, T> {
             open.push(root);
             while let Some(world) = open.pop() {
                 self.follow(world, &mut open, limit);
-                if self.found.violation.is_some() {
+                if self.found.violation.is_some() || given_up() {
                     return self.found;
                 }
                 if self.found.states >= limit {
@@ -836,17 +848,18 @@ impl<'f, M: Explorable, T: Default> Search<'f, M, T> {
             }
             let node = next.node();
             let deviates = world.left > 0 && fixed.open(at) && world.places[node].machine.is_some();
+            let id = world.places[node].peer.id;
             let mut before = None;
             if deviates {
                 let crashes = world.may(fixed, Kind::Crash, node);
                 if crashes {
-                    fork_crashes(world, fixed, open, (at, node), false);
+                    let what = What::Crash { node: id, written: false };
+                    fork_down(world, fixed, open, (at, node), what);
                 }
                 if world.may(fixed, Kind::Pause, node) {
                     for &length in &fixed.settings.pauses {
                         let mut other = world.clone();
-                        let node = other.places[node].peer.id;
-                        other.deviate(fixed, at, What::Pause { node, length });
+                        other.deviate(fixed, at, What::Pause { node: id, length });
                         open.push(other);
                     }
                 }
@@ -867,18 +880,26 @@ impl<'f, M: Explorable, T: Default> Search<'f, M, T> {
                 && kept(&before) != kept(world)
             {
                 if before.may(fixed, Kind::Crash, node) {
-                    fork_crashes(&before, fixed, open, (at, node), true);
+                    let what = What::Crash { node: id, written: true };
+                    fork_down(&before, fixed, open, (at, node), what);
                 }
                 if before.may(fixed, Kind::Refusal, node) {
-                    let mut other = before;
-                    let node = other.places[node].peer.id;
-                    other.deviate(fixed, at, What::Refusal { node });
-                    open.push(other);
+                    let what = What::Refusal { node: id };
+                    match fixed.model.not_kept {
+                        None => fork_down(&before, fixed, open, (at, node), what),
+                        Some(_) => {
+                            let mut other = before;
+                            other.deviate(fixed, at, what);
+                            open.push(other);
+                        }
+                    }
                 }
             }
             if !self.seen.insert(world.identity(fixed)) {
                 self.found.histories += 1;
-                return world.end(true);
+                // Where it leads was judged when it was first seen.
+                let _judged = world.end(true);
+                return Ok(());
             }
             self.found.states += 1;
             if world.left > 0 && fixed.open(at) {
@@ -896,16 +917,17 @@ impl<'f, M: Explorable, T: Default> Search<'f, M, T> {
 }
 
 /// A node crashes, and stays down or comes back; having written something, it comes back from that.
-fn fork_crashes<M: Explorable, J: Judge<M>>(
+fn fork_down<M: Explorable, J: Judge<M>>(
     world: &World<M, J>,
     fixed: &Fixed<'_, M>,
     open: &mut Vec<World<M, J>>,
     (at, index): (Time, usize),
-    written: bool,
+    what: What,
 ) {
     let node = world.places[index].peer.id;
+    let written = matches!(what, What::Crash { written: true, .. });
     let mut down = world.clone();
-    down.deviate(fixed, at, What::Crash { node, written });
+    down.deviate(fixed, at, what);
     if down.left > 0 && fixed.model.build.is_some() {
         for (kind, lost) in [(Kind::Restart, false), (Kind::LostDisk, true)] {
             // An empty disk cannot be lost, and what is written to one that is lost makes no difference.
@@ -971,14 +993,26 @@ pub fn explore<M: Explorable, J: Judge<M>>(
         for (number, world) in first.into_iter().enumerate() {
             parts[number % count].push(world);
         }
-        let search = |roots| Search::new(&fixed).all(roots, most / count as u64);
-        let parts: Vec<Found<J::Tally>> = parts.into_par_iter().map(search).collect();
+        // What is reported is what the parts found up to the first with a violation; others may as well stop.
+        let first = AtomicUsize::new(usize::MAX);
+        let search = |(number, roots)| {
+            let given_up = || first.load(Ordering::Relaxed) < number;
+            let found = Search::new(&fixed).all(roots, most / count as u64, given_up);
+            if found.violation.is_some() {
+                first.fetch_min(number, Ordering::Relaxed);
+            }
+            found
+        };
+        let parts: Vec<Found<J::Tally>> = parts.into_par_iter().enumerate().map(search).collect();
         for part in parts {
             all.states += part.states;
             all.histories += part.histories;
             all.cut |= part.cut;
             J::merge(&mut all.tally, part.tally);
-            all.violation = all.violation.or(part.violation);
+            all.violation = part.violation;
+            if all.violation.is_some() {
+                break;
+            }
         }
     }
     let Found { states, histories, cut, violation, tally } = all;

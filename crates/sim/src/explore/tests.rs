@@ -329,6 +329,10 @@ fn what_a_disk_refuses_is_not_said() {
             "timeout, timeout, timeout"
         ]
     );
+    // And may come back with what it wrote before that.
+    let returns = Settings { deviations: 2, ..refuses.allow(Kind::Restart, 1, []) };
+    let all = ends(&model(false), &returns);
+    assert!(all.contains(&"timeout, timeout, 0 1, timeout".to_owned()), "{all:?}");
 }
 
 #[test]
@@ -358,13 +362,19 @@ fn plans_feeds_and_audiences_are_kept_to() {
 fn threads_make_no_difference() {
     let settings = Settings { most: 300, ..settings(3) };
     let settings = settings.allow(Kind::Loss, 3, []).allow(Kind::Delay, 3, []);
-    let run = |threads| {
+    let run = |threads, hasty, settings: &Settings| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-        pool.install(|| explore(&model(false), &settings, Once::default()))
+        pool.install(|| explore(&model(hasty), settings, Once::default()))
     };
-    let one = run(1);
+    let one = run(1, false, &settings);
     assert!(one.cut && one.states <= 300, "{}", one.states);
-    assert_eq!(one, run(4));
+    assert_eq!(one, run(4, false, &settings));
+    let broken = settings.allow(Kind::Crash, 1, []).allow(Kind::Restart, 1, []);
+    let one = run(1, true, &broken);
+    assert!(one.violation.is_some());
+    for _ in 0..20 {
+        assert_eq!(one, run(4, true, &broken));
+    }
 }
 
 #[test]
