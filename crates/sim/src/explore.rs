@@ -1,312 +1,359 @@
-//! A model checker for small rings: the machines themselves, in every history that differs from the regular one in a
-//! few places.
+//! A model checker for any [`Machine`]: the machines themselves, in every history of a kind.
 //!
-//! A regular history delivers every message after one delay. A *deviation* delays a message, loses it, or crashes a
-//! node that may crash. All histories with at most so many deviations are followed to the end, and S1, S2 and S3 of
-//! `docs/rules/arbitrated.md` are looked at after every step. What a machine has become is a function of what it was
-//! given and when, so two states are one if every machine was given the same, and the same messages are on their way;
-//! such are followed once.
+//! A [`Model`] says which nodes there are and what is given to them; a [`Judge`] looks at every step of every history.
+//! Which histories there are is said in one of two ways:
+//!
+//! - [`explore`]: *around the regular history*. Every message takes one delay, every clock runs as it does. A
+//!   [`Deviation`] delays a message, loses it, or does something else that its [`Kind`] names; all histories with at
+//!   most so many deviations are followed to the end. For protocols that rely on time.
+//! - [`explore_any_order`]: *in any order*. Every message ever sent may arrive at any time, any number of times, or
+//!   never, and no bound relates the clocks of two nodes. For protocols that must not rely on time.
+//!
+//! Both carry out every effect of the contract, and follow equal states once.
 
-use std::collections::{BTreeMap, BTreeSet};
+mod any_order;
+mod identity;
+mod regular;
+#[cfg(test)]
+mod tests;
 
-use bellwether_proto::{Duration, Effect, Input, Outbox, Peer, Time};
+use std::{collections::BTreeMap, fmt};
 
-use crate::{
-    arbitrating::RingMember,
-    clock::Clock,
-    invariant::{NobodyBuriedAlive, OneOfTwoWins, OneValidLease},
-    trace::TraceHash,
+use bellwether_proto::{
+    Duration, Effect, EffectOf, InputOf, Machine, NodeId, OutboxOf, Peer, Time,
 };
 
-/// What may go wrong, and when.
-#[derive(Clone, Debug)]
-pub struct Settings {
-    /// How long a message takes.
-    pub delay: Duration,
-    /// How long a delayed one takes instead.
-    pub late: Duration,
-    /// How many deviations a history has at most.
-    pub deviations: u32,
-    /// From when to when they happen.
-    pub window: (Time, Time),
-    /// When histories end.
-    pub until: Time,
-    /// From the beginning of the window on nothing passes between these, either way.
-    pub cut: Vec<(u64, u64)>,
-    /// Who may crash.
-    pub crashes: Vec<u64>,
-    /// Whose clock is fast or slow, and by how many millionths.
-    pub drift: Vec<(u64, i32)>,
-    /// Not to look at more states than this.
-    pub most: u64,
+pub use self::{
+    any_order::{AnyOrder, explore_any_order},
+    identity::Digest,
+    regular::{Allowed, Deviation, Kind, Settings, Told, What, explore, replay},
+};
+use crate::clock::Clock;
+
+/// A machine that can be explored, by several threads: any whose parts are plain values.
+pub trait Explorable:
+    Machine<Message: Send + Sync, Feed: Send + Sync, Command: Send + Sync, Durable: Send + Sync>
+    + Clone
+    + Send
+    + Sync
+{
 }
 
-impl Settings {
-    /// Ten milliseconds a message, or six hundred; two deviations between two instants, and histories six seconds
-    /// longer.
-    pub fn new(from: Time, to: Time) -> Self {
+impl<M> Explorable for M where
+    M: Machine<Message: Send + Sync, Feed: Send + Sync, Command: Send + Sync, Durable: Send + Sync>
+        + Clone
+        + Send
+        + Sync
+{
+}
+
+/// How a node is built again: who it is now, and what its disk holds, if anything.
+type Build<'a, M> = Box<dyn Fn(Peer, Option<<M as Machine>::Durable>) -> M + Send + Sync + 'a>;
+
+/// Which messages never travel.
+type Silent<'a, M> = Box<dyn Fn(&<M as Machine>::Message) -> bool + Send + Sync + 'a>;
+
+/// The nodes, and what is given to them in every history.
+pub struct Model<'a, M: Machine> {
+    /// In the order of identities.
+    nodes: Vec<(Peer, M)>,
+    build: Option<Build<'a, M>>,
+    feeds: BTreeMap<NodeId, Vec<M::Feed>>,
+    script: Vec<(Time, NodeId, Scripted<M>)>,
+    drift: BTreeMap<NodeId, i32>,
+    range: BTreeMap<NodeId, Vec<NodeId>>,
+    group: Option<Vec<NodeId>>,
+    not_kept: Option<M::Feed>,
+    silent: Option<Silent<'a, M>>,
+}
+
+/// Something that happens to a node by plan.
+#[derive(Debug)]
+pub enum Scripted<M: Machine> {
+    /// The substrate has something to say.
+    Feed(M::Feed),
+    /// The application asks for something.
+    Command(M::Command),
+    /// Somebody that is no node of the model says something.
+    Message(Peer, M::Message),
+    /// It is to leave.
+    Leave,
+}
+
+impl<'a, M: Machine> Model<'a, M> {
+    /// These nodes, which have not started. They start at once.
+    pub fn new(nodes: impl IntoIterator<Item = (Peer, M)>) -> Self {
+        let mut nodes: Vec<(Peer, M)> = nodes.into_iter().collect();
+        nodes.sort_by_key(|(peer, _)| peer.id);
         Self {
-            delay: Duration::from_millis(10),
-            late: Duration::from_millis(600),
-            deviations: 2,
-            window: (from, to),
-            until: to + Duration::from_secs(6),
-            cut: Vec::new(),
-            crashes: Vec::new(),
-            drift: Vec::new(),
-            most: u64::MAX,
+            nodes,
+            build: None,
+            feeds: BTreeMap::new(),
+            script: Vec::new(),
+            drift: BTreeMap::new(),
+            range: BTreeMap::new(),
+            group: None,
+            not_kept: None,
+            silent: None,
         }
+    }
+
+    /// How a node is built again after a crash, in a larger [`Boot`](bellwether_proto::Boot), with what its disk
+    /// holds: nothing if it was lost or nothing was ever written. Without this nobody restarts.
+    pub fn with_restarts(
+        mut self,
+        build: impl Fn(Peer, Option<M::Durable>) -> M + Send + Sync + 'a,
+    ) -> Self {
+        self.build = Some(Box::new(build));
+        self
+    }
+
+    /// What a node is told whenever it has started.
+    pub fn with_feeds(mut self, node: NodeId, feeds: impl IntoIterator<Item = M::Feed>) -> Self {
+        self.feeds.entry(node).or_default().extend(feeds);
+        self
+    }
+
+    /// What happens to a node at an instant; in any order, once at any time or never. Lost if it is down then.
+    pub fn with_script(mut self, at: Time, node: NodeId, what: Scripted<M>) -> Self {
+        self.script.push((at, node, what));
+        self.script.sort_by_key(|(at, ..)| *at);
+        self
+    }
+
+    /// A clock that is fast by so many millionths, or slow.
+    pub fn with_drift(mut self, node: NodeId, ppm: i32) -> Self {
+        self.drift.insert(node, ppm);
+        self
+    }
+
+    /// Who hears a node's broadcasts; else everybody does.
+    pub fn with_range(mut self, node: NodeId, hearers: impl IntoIterator<Item = NodeId>) -> Self {
+        self.range.insert(node, hearers.into_iter().collect());
+        self
+    }
+
+    /// To whom multicasts go; else to everybody.
+    pub fn with_group(mut self, group: impl IntoIterator<Item = NodeId>) -> Self {
+        self.group = Some(group.into_iter().collect());
+        self
+    }
+
+    /// What a machine is told if its disk has refused to keep something. Without this the node crashes.
+    pub fn with_not_kept(mut self, feed: M::Feed) -> Self {
+        self.not_kept = Some(feed);
+        self
+    }
+
+    /// Messages that are not worth following: they never travel.
+    pub fn without(mut self, silent: impl Fn(&M::Message) -> bool + Send + Sync + 'a) -> Self {
+        self.silent = Some(Box::new(silent));
+        self
+    }
+
+    fn index(&self, node: NodeId) -> Option<usize> {
+        self.nodes.binary_search_by_key(&node, |(peer, _)| peer.id).ok()
+    }
+
+    /// Who hears the broadcasts (or, else, the multicasts) of each node.
+    fn audiences(&self, broadcasts: bool) -> Vec<Vec<usize>> {
+        let one = |(at, (peer, _)): (usize, &(Peer, M))| {
+            let some = if broadcasts { self.range.get(&peer.id) } else { self.group.as_ref() };
+            let all = 0..self.nodes.len();
+            let heard = |other: &usize| {
+                some.is_none_or(|some| some.contains(&self.nodes[*other].0.id)) && *other != at
+            };
+            all.filter(heard).collect()
+        };
+        self.nodes.iter().enumerate().map(one).collect()
+    }
+
+    fn travels(&self, message: &M::Message) -> bool {
+        !self.silent.as_ref().is_some_and(|silent| silent(message))
+    }
+}
+
+impl<M: Machine + fmt::Debug> fmt::Debug for Model<'_, M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (nodes, script) = (&self.nodes, &self.script);
+        let mut all = f.debug_struct("Model");
+        all.field("nodes", nodes).field("script", script).finish_non_exhaustive()
+    }
+}
+
+/// Hands an input to a machine and takes what it asks for. What it refuses changes nothing.
+fn give<M: Machine>(
+    machine: &mut M,
+    local: Time,
+    input: InputOf<'_, M>,
+    out: &mut OutboxOf<M>,
+    effects: &mut Vec<EffectOf<M>>,
+) {
+    let _refused = machine.handle(local, input, out);
+    effects.extend(std::iter::from_fn(|| out.pop()));
+}
+
+/// A node has been given something and has answered.
+#[derive(Debug)]
+pub struct Step<'a, M: Machine> {
+    /// When: by the clock on the wall, or, in any order, by the node's own.
+    pub now: Time,
+    /// Who.
+    pub peer: Peer,
+    /// What has become of it.
+    pub machine: &'a M,
+    /// What is carried out, in order.
+    pub effects: &'a [EffectOf<M>],
+    clock: Clock,
+}
+
+impl<'a, M: Machine> Step<'a, M> {
+    /// What the application is told.
+    pub fn events(&self) -> impl Iterator<Item = &'a M::Event> {
+        self.effects.iter().filter_map(|effect| match effect {
+            Effect::Emit(event) => Some(event),
+            _ => None,
+        })
+    }
+
+    /// The time on the wall when the node's clock shows `local`.
+    pub fn wall(&self, local: Time) -> Time {
+        self.clock.when(local)
+    }
+}
+
+/// The last state of a history.
+#[derive(Debug)]
+pub struct End<'a, M: Machine> {
+    /// When.
+    pub now: Time,
+    /// All nodes; those that are down are no machine.
+    pub nodes: Vec<(Peer, Option<&'a M>)>,
+    /// Whether it was seen before, so that what follows was, too; then nothing that does not hold counts any more.
+    pub seen: bool,
+}
+
+/// What looks at every step of a history. Every history has its own, a copy as of where it left another one.
+pub trait Judge<M: Machine>: Clone + Send {
+    /// What is counted over all histories.
+    type Tally: Default + Send;
+
+    /// A node has been given something.
+    ///
+    /// # Errors
+    ///
+    /// What does not hold.
+    fn step(&mut self, step: &Step<'_, M>) -> Result<(), String>;
+
+    /// A node has crashed.
+    fn crashed(&mut self, _now: Time, _peer: Peer) {}
+
+    /// A node is about to start again; its disk may have been lost.
+    fn restarted(&mut self, _now: Time, _peer: Peer, _lost: bool) {}
+
+    /// A history is over. Not told of those in any order, which have no end.
+    ///
+    /// # Errors
+    ///
+    /// What does not hold in the end.
+    fn ended(&mut self, _end: &End<'_, M>) -> Result<(), String> {
+        Ok(())
+    }
+
+    /// Counts what it has seen, at the end of a history; in any order, once for every different judge.
+    fn tally(&self, _tally: &mut Self::Tally) {}
+
+    /// Adds what was counted elsewhere.
+    fn merge(_tally: &mut Self::Tally, _other: Self::Tally) {}
+
+    /// What tells it from other judges of the same nodes. Only asked for in any order: with time, what machines were
+    /// given and when tells judges apart as well.
+    fn identity(&self, _hash: &mut Digest) {}
+
+    /// Whether what follows need not be looked at.
+    fn enough(&self) -> bool {
+        false
+    }
+}
+
+/// Two judges at once.
+impl<M: Machine, A: Judge<M>, B: Judge<M>> Judge<M> for (A, B) {
+    type Tally = (A::Tally, B::Tally);
+
+    fn step(&mut self, step: &Step<'_, M>) -> Result<(), String> {
+        self.0.step(step)?;
+        self.1.step(step)
+    }
+
+    fn crashed(&mut self, now: Time, peer: Peer) {
+        self.0.crashed(now, peer);
+        self.1.crashed(now, peer);
+    }
+
+    fn restarted(&mut self, now: Time, peer: Peer, lost: bool) {
+        self.0.restarted(now, peer, lost);
+        self.1.restarted(now, peer, lost);
+    }
+
+    fn ended(&mut self, end: &End<'_, M>) -> Result<(), String> {
+        self.0.ended(end)?;
+        self.1.ended(end)
+    }
+
+    fn tally(&self, tally: &mut Self::Tally) {
+        self.0.tally(&mut tally.0);
+        self.1.tally(&mut tally.1);
+    }
+
+    fn merge(tally: &mut Self::Tally, other: Self::Tally) {
+        A::merge(&mut tally.0, other.0);
+        B::merge(&mut tally.1, other.1);
+    }
+
+    fn identity(&self, hash: &mut Digest) {
+        self.0.identity(hash);
+        self.1.identity(hash);
+    }
+
+    fn enough(&self) -> bool {
+        self.0.enough() || self.1.enough()
     }
 }
 
 /// What was found.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub struct Explored {
+pub struct Explored<T> {
     /// Different states looked at.
     pub states: u64,
-    /// Histories followed to their end, or to a state that had been seen.
+    /// Histories followed to their end, or to a state that had been seen; none in any order.
     pub histories: u64,
+    /// Whether a bound on states or messages cut the search short.
+    pub cut: bool,
     /// What did not hold, in the first history in which something did not.
-    pub violation: Option<String>,
-    /// Arbitrations won.
-    pub won: u64,
-    /// Leaders that followed another one, and the least time between two.
-    pub followed: u64,
-    /// See above.
-    pub smallest_gap: Option<Duration>,
-    /// Histories at whose end a joiner was a member, and those at whose end it was not.
-    pub joined: (u64, u64),
+    pub violation: Option<Violation>,
+    /// What the judges counted.
+    pub tally: T,
 }
 
-struct World<M: RingMember> {
-    now: Time,
-    nodes: BTreeMap<u64, M>,
-    peers: BTreeMap<u64, Peer>,
-    clocks: BTreeMap<u64, Clock>,
-    queue: BTreeMap<(Time, u64), (u64, u64, M::Message)>,
-    given: BTreeMap<u64, TraceHash>,
-    sent: u64,
-    left: u32,
-    alive: NobodyBuriedAlive,
-    wins: OneOfTwoWins,
-    lease: OneValidLease,
+/// What did not hold, and how that came about.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Violation {
+    /// In the judge's words.
+    pub problem: String,
+    /// Where the history left the regular one, for [`replay`]. Empty in any order.
+    pub path: Vec<Deviation>,
+    /// The same in words; in any order, the whole history.
+    pub told: Vec<String>,
 }
 
-impl<M: RingMember + Clone> Clone for World<M> {
-    fn clone(&self) -> Self {
-        Self {
-            now: self.now,
-            nodes: self.nodes.clone(),
-            peers: self.peers.clone(),
-            clocks: self.clocks.clone(),
-            queue: self.queue.clone(),
-            given: self.given.clone(),
-            sent: self.sent,
-            left: self.left,
-            alive: self.alive.clone(),
-            wins: self.wins.clone(),
-            lease: self.lease.clone(),
-        }
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.problem)?;
+        self.told.iter().try_for_each(|line| write!(f, "\n  {line}"))
     }
 }
 
-/// Follows every history of these nodes, which have not started.
-pub fn explore<M: RingMember + Clone>(
-    nodes: impl IntoIterator<Item = (Peer, M)>,
-    settings: &Settings,
-) -> Explored {
-    let mut found = Explored::default();
-    let mut world = World {
-        now: Time::ZERO,
-        nodes: BTreeMap::new(),
-        peers: BTreeMap::new(),
-        clocks: BTreeMap::new(),
-        queue: BTreeMap::new(),
-        given: BTreeMap::new(),
-        sent: 0,
-        left: settings.deviations,
-        alive: NobodyBuriedAlive::default(),
-        wins: OneOfTwoWins::default(),
-        lease: OneValidLease::default(),
-    };
-    for (peer, machine) in nodes {
-        let key = peer.id.get();
-        let mut clock = Clock::true_time();
-        let ppm = settings.drift.iter().find(|(node, _)| *node == key);
-        clock.set_rate(Time::ZERO, ppm.map_or(0, |&(_, ppm)| ppm));
-        world.clocks.insert(key, clock);
-        world.peers.insert(key, peer);
-        world.nodes.insert(key, machine);
-        world.given.insert(key, TraceHash::new());
-    }
-    let keys: Vec<u64> = world.nodes.keys().copied().collect();
-    for key in keys {
-        let _ = world.step(key, None, settings, &mut found);
-    }
-    let mut seen = BTreeSet::new();
-    let mut stack = vec![world];
-    while let Some(mut world) = stack.pop() {
-        loop {
-            if found.states >= settings.most || found.violation.is_some() {
-                return found;
-            }
-            let Some((key, message)) = world.next(settings.until) else { break };
-            let (from, to) = settings.window;
-            if world.left > 0 && world.now >= from && world.now < to {
-                // Before it is woken it may be dead.
-                if message.is_none() && settings.crashes.contains(&key) {
-                    let mut other = world.clone();
-                    other.left -= 1;
-                    other.nodes.remove(&key);
-                    other.alive.is(other.peers[&key].id, None);
-                    stack.push(other);
-                }
-            }
-            let before = world.sent;
-            if let Err(violation) = world.step(key, message, settings, &mut found) {
-                found.violation = Some(violation);
-                return found;
-            }
-            if world.left > 0 && world.now >= from && world.now < to {
-                let fresh: Vec<(Time, u64)> =
-                    world.queue.keys().copied().filter(|&(_, number)| number > before).collect();
-                for at in fresh {
-                    for late in [false, true] {
-                        let mut other = world.clone();
-                        other.left -= 1;
-                        if let Some(message) = other.queue.remove(&at)
-                            && late
-                        {
-                            other.queue.insert((other.now + settings.late, at.1), message);
-                        }
-                        stack.push(other);
-                    }
-                }
-            }
-            if !seen.insert(world.identity()) {
-                break;
-            }
-            found.states += 1;
-        }
-        found.histories += 1;
-        let active = |machine: &M| machine.ring().is_active();
-        if world.nodes.values().all(active) {
-            found.joined.0 += 1;
-        } else {
-            found.joined.1 += 1;
-        }
-    }
-    found
-}
-
-impl<M: RingMember + Clone> World<M> {
-    /// What happens next, and to whom: deliveries before timers.
-    #[expect(clippy::type_complexity, reason = "a sender and what it said")]
-    fn next(&mut self, until: Time) -> Option<(u64, Option<(u64, M::Message)>)> {
-        let delivery = self.queue.first_key_value().map_or(Time::NEVER, |(&(at, _), _)| at);
-        let due = |(key, machine): (&u64, &M)| {
-            Some((self.clocks[key].when(machine.deadline()?.0).max(self.now), *key))
-        };
-        let timer = self.nodes.iter().filter_map(due).min();
-        let at = delivery.min(timer.map_or(Time::NEVER, |(at, _)| at));
-        if at > until {
-            return None;
-        }
-        self.now = at;
-        if delivery <= at {
-            let (_, (from, to, message)) = self.queue.pop_first()?;
-            return Some((to, Some((from, message))));
-        }
-        timer.map(|(_, key)| (key, None))
-    }
-
-    /// Gives a node what is next for it: its start, a message, or a wake-up.
-    fn step(
-        &mut self,
-        key: u64,
-        message: Option<(u64, M::Message)>,
-        settings: &Settings,
-        found: &mut Explored,
-    ) -> Result<(), String> {
-        let local = self.clocks[&key].read(self.now);
-        let Some(machine) = self.nodes.get_mut(&key) else { return Ok(()) };
-        let mut out = Outbox::new();
-        let hash = self.given.entry(key).or_default();
-        hash.fold(self.now.as_micros());
-        let started = hash.get() != TraceHash::new().get() && machine.deadline().is_some();
-        match &message {
-            Some((from, message)) => {
-                hash.fold(*from);
-                hash.fold_value(message);
-                let from = self.peers[from];
-                let input = Input::Message { from, via: from.id, message };
-                // A refusal is an answer too.
-                let _ = machine.handle(local, input, &mut out);
-            }
-            None => {
-                let input = if started { Input::Timeout } else { Input::Start };
-                let _ = machine.handle(local, input, &mut out);
-            }
-        }
-        let ring = machine.ring();
-        let (id, life) = (self.peers[&key].id, ring.life());
-        let active = ring.is_active().then_some(life);
-        let until = machine.authority().map(|at| self.clocks[&key].when(at));
-        let held = self.lease.smallest_gap();
-        self.lease.holds(self.now, id, until)?;
-        if self.lease.smallest_gap() != held {
-            found.followed += 1;
-            let gap = self.lease.smallest_gap();
-            found.smallest_gap = match (found.smallest_gap, gap) {
-                (Some(one), Some(other)) => Some(one.min(other)),
-                (one, other) => one.or(other),
-            };
-        }
-        self.alive.is(id, active);
-        while let Some(effect) = out.pop() {
-            match effect {
-                Effect::Send { to, message } => {
-                    let pair = (key.min(to.get()), key.max(to.get()));
-                    let cut = self.now >= settings.window.0 && settings.cut.contains(&pair);
-                    if !cut && self.peers.contains_key(&to.get()) {
-                        self.sent += 1;
-                        let at = (self.now + settings.delay, self.sent);
-                        self.queue.insert(at, (key, to.get(), message));
-                    }
-                }
-                Effect::Emit(event) => {
-                    use bellwether_proto::membership::ring::RingEvent;
-                    match M::ring_event(&event) {
-                        Some(RingEvent::Condemned(accused)) => {
-                            found.won += 1;
-                            self.wins.wins(life, *accused)?;
-                        }
-                        Some(RingEvent::Buried { life, .. }) => {
-                            self.alive.buries(id, *life)?;
-                        }
-                        _ => {}
-                    }
-                }
-                Effect::Broadcast(_) | Effect::Multicast(_) | Effect::Persist(_) => {}
-            }
-        }
-        Ok(())
-    }
-
-    fn identity(&self) -> u64 {
-        let mut hash = TraceHash::new();
-        hash.fold(self.now.as_micros());
-        hash.fold(u64::from(self.left));
-        for (key, given) in &self.given {
-            hash.fold(*key);
-            hash.fold(given.get());
-            hash.fold(u64::from(self.nodes.contains_key(key)));
-        }
-        for ((at, _), (from, to, message)) in &self.queue {
-            hash.fold(at.as_micros());
-            hash.fold(from << 32 | to);
-            hash.fold_value(message);
-        }
-        hash.get()
-    }
-}
+/// As long as a message takes, if nothing else is said.
+const DELAY: Duration = Duration::from_millis(10);
+/// As long as a late one takes.
+const LATE: Duration = Duration::from_millis(600);

@@ -39,6 +39,7 @@
 //! | [`schedule`] | faults, carried out |
 //! | [`watch`], [`agreement`], [`announcing`], [`electing`], [`centring`], [`detection`], [`lists`], [`invariant`], [`metric`] | what is watched and measured |
 //! | [`conformance`] | the suite every election passes |
+//! | [`explore`] | the model checker: every history of a kind of a few machines |
 //! | [`membership_trace`] | recorded lists of members, to be played to elections |
 //! | [`environment`], [`party`], [`serving`] | machines that fail, nodes with a client, and what becomes of its requests |
 //! | [`rolls`], [`polls`] | lists at one instant, and elections on them by the thousand |

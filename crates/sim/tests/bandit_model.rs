@@ -1,23 +1,23 @@
 //! The shipping machine of hardened bandit elections, model-checked: three nodes, every order of messages and timers,
 //! loss, repetition and restarts, up to a bound on terms.
 //!
-//! The network is a set that only grows: any message ever sent may be delivered at any time, any number of times, or
-//! never. That is loss, delay, reordering and duplication at once. Every node has a clock of its own, which stands
-//! still until its next timer fires; no bound relates the clocks of two nodes. Nodes are told apart by what their
-//! machines [say of themselves](Bandit::fingerprint), so that two histories that lead to one state are searched once.
-//!
-//! What a node does depends on nothing but itself and what it is given. So each of its states is made once, and what it does
-//! with each input is tried once; a state of the whole is three numbers and a set of messages.
+//! Nodes are told apart by what their machines [say of themselves](Bandit::fingerprint), so that two histories that lead
+//! to one state are searched once.
 
 use std::{
-    collections::{BTreeMap, BTreeSet, VecDeque},
-    hash::{DefaultHasher, Hash, Hasher},
+    collections::{BTreeMap, BTreeSet},
     sync::Arc,
 };
 
 use bellwether_proto::{
-    Boot, Duration, Effect, Election, Input, InputOf, Machine, NodeId, Outbox, Peer, Seed, Time,
-    election::bandit::{Bandit, Config, Durable, Event, Kind, Message, Policy, Profile},
+    Boot, Duration, Effect, Election, Input, InputOf, Machine, NodeId, Outbox, OutboxOf, Peer,
+    Rejected, Seed, Time,
+    election::bandit::{
+        Bandit, Command, Config, Durable, Event, Feed, Kind, Message, Policy, Profile, Timer,
+    },
+};
+use bellwether_sim::explore::{
+    AnyOrder, Digest, Explored, Judge, Model, Scripted, Step, explore_any_order,
 };
 
 /// What is wrong with the world, to see that the checker would notice.
@@ -32,453 +32,190 @@ enum Mutant {
     CountsMessages,
 }
 
-#[derive(Clone, Copy, Debug)]
-struct Bounds {
-    /// Nothing is explored beyond this term, or as published beyond so many timeouts.
-    terms: u64,
-    timeouts: u32,
-    restarts: u32,
-    states: usize,
-}
-
-/// All there is to one node, and what it has ever done.
+/// A machine, and what is wrong with what is around it.
 #[derive(Clone)]
 struct Node {
-    at: usize,
     machine: Bandit,
-    clock: Time,
-    boot: u64,
-    disk: Option<Durable>,
-    /// Persisted but not yet on disk, in one mutant.
+    profile: Profile,
+    mutant: Mutant,
+    /// Persisted but not yet on disk.
     unwritten: Option<Durable>,
-    /// Which terms it has led, and for whom it has voted in which.
-    led: BTreeSet<u64>,
-    votes: BTreeMap<u64, NodeId>,
-    /// The largest term it has begun.
-    highest: u64,
-    broken: Option<String>,
+    /// Votes that were delivered.
+    delivered: BTreeSet<(Peer, u64)>,
+}
+
+impl Machine for Node {
+    type Message = Message;
+    type Timer = Timer;
+    type Feed = Feed;
+    type Command = Command;
+    type Durable = Durable;
+    type Event = Event;
+
+    fn handle(
+        &mut self,
+        now: Time,
+        mut input: InputOf<'_, Self>,
+        out: &mut OutboxOf<Self>,
+    ) -> Result<(), Rejected> {
+        if let Some(durable) = self.unwritten.take() {
+            out.persist(durable);
+        }
+        if let Input::Message { from, message: Message::Vote { term }, .. } = &mut input
+            && self.mutant == Mutant::CountsMessages
+            && !self.delivered.insert((*from, *term))
+        {
+            from.id = NodeId::new((from.id.get() + 1) % COUNT);
+        }
+        let mut asked = Outbox::new();
+        let result = self.machine.handle(now, input, &mut asked);
+        while let Some(effect) = asked.pop() {
+            match (effect, self.mutant) {
+                (Effect::Persist(_), Mutant::ForgetsVotes) => {}
+                (Effect::Persist(durable), Mutant::WritesLate) => self.unwritten = Some(durable),
+                (Effect::Persist(durable), _) => out.persist(durable),
+                (Effect::Send { to, message }, _) => out.send(to, message),
+                (Effect::Broadcast(message), _) => out.broadcast(message),
+                (Effect::Multicast(message), _) => out.multicast(message),
+                (Effect::Emit(event), _) => out.emit(event),
+            }
+        }
+        result
+    }
+
+    fn deadline(&self) -> Option<(Time, Timer)> {
+        self.machine.deadline()
+    }
 }
 
 impl Node {
-    fn peer(&self) -> Peer {
-        Peer::new(NodeId::new(self.at as u64), Boot::new(self.boot))
+    fn new(config: Config, mutant: Mutant, me: Peer, disk: Option<Durable>) -> Self {
+        let members: Arc<[NodeId]> = (0..COUNT).map(NodeId::new).collect();
+        // Nothing durable is written before the first vote; that is not the same as having lost it.
+        let disk = Some(disk.unwrap_or_default());
+        let machine = Bandit::new(me, members, config, Seed::new(me.id.get() + 1), disk);
+        let (profile, delivered) = (config.profile(), BTreeSet::new());
+        Self { machine, profile, mutant, unwritten: None, delivered }
     }
 
-    fn leads(&self) -> bool {
-        self.machine.leadership().leader == Some(self.peer().id)
-    }
-
-    /// Notes what it leads, and whether it votes otherwise than before.
-    fn judge(&mut self) {
-        let leadership = self.machine.leadership();
-        if let Some(epoch) = leadership.epoch.filter(|_| self.leads()) {
-            self.led.insert(epoch.counter());
-        }
-        if let Some((term, Some(vote))) = self.machine.ballot()
-            && let Some(&cast) = self.votes.get(&term)
-            && cast != vote
-        {
-            let node = self.at;
-            self.broken = Some(format!("node {node} votes for {cast} and {vote} in term {term}"));
+    fn identify(&self, now: Time, hash: &mut Digest) {
+        self.machine.fingerprint(now, hash);
+        let unwritten = self.unwritten.as_ref().map(|durable| (durable.term, durable.voted_for));
+        hash.fold_value(&(unwritten, &self.delivered));
+        if self.profile != Profile::Hardened {
+            hash.fold_value(&now);
         }
     }
 }
 
-/// Some of the messages, by number.
-#[derive(Clone, Copy, Default, Eq, Ord, PartialEq, PartialOrd)]
-struct Set([u64; 8]);
+/// Who has led and voted, ever.
+#[derive(Clone, Default)]
+struct Votes {
+    hardened: bool,
+    /// Nothing is explored beyond this term.
+    terms: u64,
+    /// Who led which terms, and who voted for whom in which.
+    led: BTreeMap<u64, NodeId>,
+    votes: BTreeMap<(NodeId, u64), NodeId>,
+    beyond: bool,
+    /// Who leads now, and who ever said that it was elected: as published the first node leads from the start.
+    leading: BTreeSet<NodeId>,
+    confirmed: BTreeSet<NodeId>,
+}
 
-impl Set {
-    fn insert(&mut self, number: u16) -> bool {
-        let (word, bit) = (usize::from(number / 64), 1 << (number % 64));
-        let new = self.0[word] & bit == 0;
-        self.0[word] |= bit;
-        new
+impl Judge<Node> for Votes {
+    /// Whether anybody was ever elected.
+    type Tally = bool;
+
+    fn step(&mut self, step: &Step<'_, Node>) -> Result<(), String> {
+        let (me, machine) = (step.peer.id, &step.machine.machine);
+        let leadership = machine.leadership();
+        let leads = leadership.leader == Some(me);
+        let said = |message: &Message| message.kind() == Kind::ConfirmElection;
+        for effect in step.effects {
+            match effect {
+                Effect::Send { message, .. }
+                | Effect::Multicast(message)
+                | Effect::Broadcast(message)
+                    if said(message) =>
+                {
+                    self.confirmed.insert(me);
+                }
+                Effect::Emit(Event::Started { term }) => self.beyond |= *term > self.terms,
+                _ => {}
+            }
+        }
+        if leads {
+            self.leading.insert(me)
+        } else {
+            self.leading.remove(&me)
+        };
+        if self.hardened {
+            if let Some(term) = leadership.epoch.filter(|_| leads).map(|epoch| epoch.counter()) {
+                let first = *self.led.entry(term).or_insert(me);
+                if first != me {
+                    return Err(format!("nodes {first} and {me} both lead term {term}"));
+                }
+            }
+            if let Some((term, Some(vote))) = machine.ballot() {
+                let cast = *self.votes.entry((me, term)).or_insert(vote);
+                if cast != vote {
+                    return Err(format!("node {me} votes for {cast} and {vote} in term {term}"));
+                }
+            }
+        } else if self.elected().count() > 1 {
+            return Err(format!("{:?} lead at once", self.elected().collect::<Vec<_>>()));
+        }
+        Ok(())
     }
 
-    fn iter(self) -> impl Iterator<Item = u16> {
-        let words = self.0.into_iter().zip(0_u16..);
-        words.flat_map(|(mut word, at)| {
-            std::iter::from_fn(move || {
-                let bit = (word != 0).then(|| word.trailing_zeros() as u16)?;
-                word &= word - 1;
-                Some(at * 64 + bit)
-            })
-        })
+    fn tally(&self, elected: &mut bool) {
+        *elected |= self.elected().next().is_some();
     }
 
-    fn or(self, other: Self) -> Self {
-        Self(std::array::from_fn(|at| self.0[at] | other.0[at]))
+    fn identity(&self, hash: &mut Digest) {
+        hash.fold_value(&(&self.led, &self.votes, self.beyond));
+        hash.fold_value(&(&self.leading, &self.confirmed));
     }
 
-    fn without(self, other: Self) -> Self {
-        Self(std::array::from_fn(|at| self.0[at] & !other.0[at]))
+    fn enough(&self) -> bool {
+        self.hardened && self.beyond
     }
 }
 
-/// The whole: nodes by the number of their state.
-#[derive(Clone, Copy, Eq, Ord, PartialEq, PartialOrd)]
-struct State {
-    nodes: [u32; COUNT],
-    /// Messages sent so far.
-    sent: Set,
-    /// Delivered messages, in one mutant.
-    delivered: Set,
-    restarts: u32,
-    timeouts: u32,
-}
-
-/// What becomes of a node that is given something.
-#[derive(Clone, Copy)]
-struct Move {
-    to: u32,
-    sends: Set,
-}
-
-struct Checker {
-    config: Config,
-    mutant: Mutant,
-    bounds: Bounds,
-    names: BTreeMap<String, u16>,
-    messages: Vec<(Peer, usize, Message)>,
-    /// Every state of any node, by number.
-    nodes: Vec<Node>,
-    numbers: BTreeMap<(u64, u64), u32>,
-    /// By state of a node.
-    moves: Vec<Moves>,
-}
-
-/// What a node does, as far as that was tried.
-#[derive(Default)]
-struct Moves {
-    timeout: Option<Option<Move>>,
-    restart: Option<Move>,
-    messages: Vec<Option<Move>>,
-}
-
-struct Found {
-    states: usize,
-    /// Of single nodes.
-    parts: usize,
-    messages: usize,
-    /// Whether the bound on states cut the search short.
-    cut: bool,
-    elected: bool,
-    violation: Option<(String, Vec<String>)>,
+impl Votes {
+    fn elected(&self) -> impl Iterator<Item = &NodeId> {
+        self.leading.intersection(&self.confirmed)
+    }
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Step {
-    Deliver(u16),
-    Timeout(u8),
-    Restart(u8),
+struct Bounds {
+    /// Nothing is explored beyond this term.
+    terms: u64,
+    restarts: u32,
+    states: u64,
 }
 
-impl Checker {
-    fn new(config: Config, mutant: Mutant, bounds: Bounds) -> Self {
-        let (names, numbers) = (BTreeMap::new(), BTreeMap::new());
-        let (messages, nodes, moves) = (Vec::new(), Vec::new(), Vec::new());
-        Self { config, mutant, bounds, names, messages, nodes, numbers, moves }
-    }
+fn model(config: Config, mutant: Mutant) -> Model<'static, Node> {
+    let peers = (0..COUNT).map(|node| Peer::new(NodeId::new(node), Boot::new(1)));
+    let build = move |peer, disk| Node::new(config, mutant, peer, disk);
+    let nodes = peers.map(|peer| (peer, build(peer, None)));
+    // A heartbeat says no more than the confirmation before it, and its answer changes a lease, which no clock here
+    // relates to anything.
+    let idle = |message: &Message| matches!(message.kind(), Kind::Heartbeat | Kind::HeartbeatAck);
+    Model::new(nodes).with_restarts(build).without(idle)
+}
 
-    fn machine(&self, node: usize, boot: u64, disk: Option<&Durable>) -> Bandit {
-        let me = Peer::new(NodeId::new(node as u64), Boot::new(boot));
-        let members: Arc<[NodeId]> = (0..COUNT as u64).map(NodeId::new).collect();
-        // Nothing durable is written before the first vote; that is not the same as having lost it.
-        let disk = disk.cloned().unwrap_or_default();
-        Bandit::new(me, members, self.config, Seed::new(node as u64 + 1), Some(disk))
-    }
+/// Who has forgotten nothing learns nothing from word of a term it is past: such a hint is as good as lost.
+fn stale(node: &Node, message: &Message) -> bool {
+    let Message::TermHint { term, leader } = message else { return false };
+    let own = node.machine.ballot().map_or(0, |(term, _)| term);
+    node.mutant == Mutant::None && (own > *term || (own == *term && leader.is_none()))
+}
 
-    fn intern(&mut self, from: Peer, to: usize, message: Message) -> u16 {
-        let name = format!("{from} {to} {message:?}");
-        let next = self.messages.len() as u16;
-        *self.names.entry(name).or_insert_with(|| {
-            assert!(usize::from(next) < 64 * Set::default().0.len(), "more messages than fit");
-            self.messages.push((from, to, message));
-            next
-        })
-    }
-
-    /// The number of a node in this state.
-    fn number(&mut self, node: Node) -> u32 {
-        let fingerprint = self.fingerprint(&node);
-        let next = self.nodes.len() as u32;
-        *self.numbers.entry(fingerprint).or_insert_with(|| {
-            self.nodes.push(node);
-            self.moves.push(Moves::default());
-            next
-        })
-    }
-
-    fn fingerprint(&self, node: &Node) -> (u64, u64) {
-        let digest = |salt: u64| {
-            let mut hasher = DefaultHasher::new();
-            (salt, node.at, node.boot).hash(&mut hasher);
-            node.machine.fingerprint(node.clock, &mut hasher);
-            let disk = |disk: &Option<Durable>| disk.as_ref().map(|it| (it.term, it.voted_for));
-            (disk(&node.disk), disk(&node.unwritten)).hash(&mut hasher);
-            (&node.led, &node.votes, node.highest > self.bounds.terms).hash(&mut hasher);
-            if self.config.profile() != Profile::Hardened {
-                node.clock.hash(&mut hasher);
-            }
-            hasher.finish()
-        };
-        (digest(1), digest(2))
-    }
-
-    fn start(&mut self) -> State {
-        let (sent, delivered) = (Set::default(), Set::default());
-        let mut state = State { nodes: [0; COUNT], sent, delivered, restarts: 0, timeouts: 0 };
-        for at in 0..COUNT {
-            let node = Node {
-                at,
-                machine: self.machine(at, 1, None),
-                clock: Time::from_micros(1),
-                boot: 1,
-                disk: None,
-                unwritten: None,
-                led: BTreeSet::new(),
-                votes: BTreeMap::new(),
-                highest: 0,
-                broken: None,
-            };
-            let Move { to, sends } = self.input(node, Input::Start);
-            state.nodes[at] = to;
-            state.sent = state.sent.or(sends);
-        }
-        state
-    }
-
-    /// Hands an input to a node and carries out what it asks for.
-    fn input(&mut self, mut node: Node, input: InputOf<'_, Bandit>) -> Move {
-        let (mut out, mut sends) = (Outbox::new(), Set::default());
-        if let Some(durable) = node.unwritten.take() {
-            node.disk = Some(durable);
-        }
-        // What it refuses changes nothing.
-        let _refused = node.machine.handle(node.clock, input, &mut out);
-        let me = node.peer();
-        while let Some(effect) = out.pop() {
-            match effect {
-                Effect::Persist(durable) => {
-                    if let (term, Some(vote)) = (durable.term, durable.voted_for) {
-                        node.votes.entry(term).or_insert(vote);
-                    }
-                    match self.mutant {
-                        Mutant::ForgetsVotes => {}
-                        Mutant::WritesLate => node.unwritten = Some(durable),
-                        Mutant::None | Mutant::CountsMessages => node.disk = Some(durable),
-                    }
-                }
-                Effect::Send { to, message } => {
-                    self.send(&mut sends, me, to.get() as usize, message);
-                }
-                Effect::Multicast(message) | Effect::Broadcast(message) => {
-                    for to in (0..COUNT).filter(|&to| to != node.at) {
-                        self.send(&mut sends, me, to, message.clone());
-                    }
-                }
-                Effect::Emit(Event::Started { term }) => node.highest = node.highest.max(term),
-                Effect::Emit(_) => {}
-            }
-        }
-        node.judge();
-        Move { to: self.number(node), sends }
-    }
-
-    fn send(&mut self, sent: &mut Set, from: Peer, to: usize, message: Message) {
-        // A heartbeat says no more than the confirmation before it, and its answer changes a lease, which no clock here
-        // relates to anything.
-        let idle = matches!(message.kind(), Kind::Heartbeat | Kind::HeartbeatAck);
-        if to < COUNT && !idle {
-            let number = self.intern(from, to, message);
-            sent.insert(number);
-        }
-    }
-
-    fn steps(&self, state: &State) -> impl Iterator<Item = Step> + use<> {
-        let timeouts = if state.timeouts < self.bounds.timeouts { COUNT } else { 0 };
-        let restarts = if state.restarts < self.bounds.restarts { COUNT } else { 0 };
-        let timeouts = (0..timeouts as u8).map(Step::Timeout);
-        let restarts = (0..restarts as u8).map(Step::Restart);
-        state.sent.iter().map(Step::Deliver).chain(timeouts).chain(restarts)
-    }
-
-    fn deliver(&mut self, number: u16, from: u32) -> Move {
-        let known = &self.moves[from as usize].messages;
-        if let Some(&Some(found)) = known.get(usize::from(number)) {
-            return found;
-        }
-        let (peer, _, message) = self.messages[usize::from(number)].clone();
-        let node = self.nodes[from as usize].clone();
-        let input = Input::Message { from: peer, via: peer.id, message: &message };
-        let found = self.input(node, input);
-        let known = &mut self.moves[from as usize].messages;
-        known.resize(known.len().max(usize::from(number) + 1), None);
-        known[usize::from(number)] = Some(found);
-        found
-    }
-
-    /// `None` if it waits for nothing.
-    fn time_out(&mut self, from: u32) -> Option<Move> {
-        if let Some(found) = self.moves[from as usize].timeout {
-            return found;
-        }
-        let mut node = self.nodes[from as usize].clone();
-        let found = node.machine.deadline().map(|(at, _)| {
-            node.clock = node.clock.max(at);
-            self.input(node, Input::Timeout)
-        });
-        self.moves[from as usize].timeout = Some(found);
-        found
-    }
-
-    fn restart(&mut self, from: u32) -> Move {
-        if let Some(found) = self.moves[from as usize].restart {
-            return found;
-        }
-        let mut node = self.nodes[from as usize].clone();
-        node.boot += 1;
-        node.machine = self.machine(node.at, node.boot, node.disk.as_ref());
-        node.unwritten = None;
-        let found = self.input(node, Input::Start);
-        self.moves[from as usize].restart = Some(found);
-        found
-    }
-
-    /// `None` if nothing happens.
-    fn take(&mut self, state: &State, step: Step) -> Option<State> {
-        let mut next = *state;
-        let (at, Move { to, sends }) = match step {
-            Step::Deliver(number) => {
-                let (from, to, message) = &self.messages[usize::from(number)];
-                let (mut from, to, mut number) = (*from, *to, number);
-                if self.mutant == Mutant::CountsMessages
-                    && message.kind() == Kind::Vote
-                    && !next.delivered.insert(number)
-                {
-                    from.id = NodeId::new((from.id.get() + 1) % COUNT as u64);
-                    number = self.intern(from, to, message.clone());
-                }
-                (to, self.deliver(number, state.nodes[to]))
-            }
-            Step::Timeout(node) => {
-                if self.config.profile() != Profile::Hardened {
-                    next.timeouts += 1;
-                }
-                (usize::from(node), self.time_out(state.nodes[usize::from(node)])?)
-            }
-            Step::Restart(node) => {
-                next.restarts += 1;
-                (usize::from(node), self.restart(state.nodes[usize::from(node)]))
-            }
-        };
-        next.nodes[at] = to;
-        next.sent = next.sent.or(sends);
-        if next == *state {
-            return None;
-        }
-        // Who has forgotten nothing learns nothing from word of a term it is past: such a hint is as good as lost.
-        if self.mutant == Mutant::None {
-            let mut stale = Set::default();
-            for number in next.sent.iter() {
-                if let (_, to, Message::TermHint { term, leader }) =
-                    &self.messages[usize::from(number)]
-                {
-                    let node = &self.nodes[next.nodes[*to] as usize];
-                    let own = node.machine.ballot().map_or(0, |(term, _)| term);
-                    if own > *term || (own == *term && leader.is_none()) {
-                        stale.insert(number);
-                    }
-                }
-            }
-            next.sent = next.sent.without(stale);
-        }
-        Some(next)
-    }
-
-    /// Whether anybody was elected; what is wrong, if anything is.
-    fn judge(&self, state: &State) -> Result<bool, String> {
-        let nodes = state.nodes.map(|number| &self.nodes[number as usize]);
-        if let Some(problem) = nodes.iter().find_map(|node| node.broken.clone()) {
-            return Err(problem);
-        }
-        for (a, b) in nodes.iter().flat_map(|a| nodes.iter().map(move |b| (a, b))) {
-            if a.at < b.at
-                && let Some(term) = a.led.intersection(&b.led).next()
-            {
-                return Err(format!("nodes {} and {} both lead term {term}", a.at, b.at));
-            }
-        }
-        // As published the first node leads from the start; what counts is who was elected.
-        let confirmed = |node: &Node| {
-            state.sent.iter().any(|number| {
-                let (from, _, message) = &self.messages[usize::from(number)];
-                from.id == node.peer().id && message.kind() == Kind::ConfirmElection
-            })
-        };
-        let elected = nodes.iter().filter(|node| node.leads() && confirmed(node));
-        let leading: Vec<usize> = elected.map(|node| node.at).collect();
-        if self.config.profile() != Profile::Hardened && leading.len() > 1 {
-            return Err(format!("{leading:?} lead at once"));
-        }
-        Ok(!leading.is_empty())
-    }
-
-    /// Breadth first, so that what is found is short.
-    fn explore(mut self, begin: impl FnOnce(&mut Self, &mut State)) -> Found {
-        let mut first = self.start();
-        begin(&mut self, &mut first);
-        let mut seen = BTreeSet::from([first]);
-        let mut history: Vec<(u32, Option<Step>)> = vec![(0, None)];
-        let mut queue = VecDeque::from([(0, first)]);
-        let (mut cut, mut elected, mut violation) = (false, false, None);
-        let hardened = self.config.profile() == Profile::Hardened;
-        'search: while let Some((index, state)) = queue.pop_front() {
-            for step in self.steps(&state) {
-                let Some(next) = self.take(&state, step) else { continue };
-                if !seen.insert(next) {
-                    continue;
-                }
-                history.push((index, Some(step)));
-                let number = history.len() - 1;
-                match self.judge(&next) {
-                    Ok(leads) => elected |= leads,
-                    Err(problem) => {
-                        violation = Some((problem, self.told(&history, number)));
-                        break 'search;
-                    }
-                }
-                cut = history.len() >= self.bounds.states;
-                if cut {
-                    break 'search;
-                }
-                let highest = next.nodes.map(|number| self.nodes[number as usize].highest);
-                if !hardened || highest.into_iter().all(|term| term <= self.bounds.terms) {
-                    queue.push_back((number as u32, next));
-                }
-            }
-        }
-        let (states, parts, messages) = (history.len(), self.nodes.len(), self.messages.len());
-        Found { states, parts, messages, cut, elected, violation }
-    }
-
-    fn told(&self, history: &[(u32, Option<Step>)], mut at: usize) -> Vec<String> {
-        let mut told = Vec::new();
-        while let (before, Some(step)) = history[at] {
-            told.push(match step {
-                Step::Deliver(number) => {
-                    let (from, to, message) = &self.messages[usize::from(number)];
-                    format!("{from} -> n{to}: {message:?}")
-                }
-                Step::Timeout(node) => format!("n{node}: timeout"),
-                Step::Restart(node) => format!("n{node}: restart"),
-            });
-            at = before as usize;
-        }
-        told.reverse();
-        told
-    }
+fn any_order() -> AnyOrder<'static, Node> {
+    AnyOrder::new(Node::identify).with_spent(|node, _, message| stale(node, message))
 }
 
 /// Greedy, without pings, and sampled so seldom that estimates stay as they are drawn.
@@ -489,52 +226,51 @@ fn hardened() -> Config {
         .expect("these constants satisfy the constraints")
 }
 
-fn check(mutant: Mutant, bounds: Bounds) -> Found {
-    Checker::new(hardened(), mutant, bounds).explore(|_, _| ())
+fn check(mutant: Mutant, bounds: Bounds) -> Explored<bool> {
+    let Bounds { terms, restarts, states } = bounds;
+    let orders = any_order().with_restarts(restarts).with_most(states);
+    let judge = Votes { hardened: true, terms, ..Votes::default() };
+    explore_any_order(&model(hardened(), mutant), &orders, judge)
 }
 
-fn assert_safe(bounds: Bounds) -> Found {
+fn assert_safe(bounds: Bounds) -> Explored<bool> {
     let found = check(Mutant::None, bounds);
-    let Found { states, parts, messages, cut, .. } = found;
-    println!("{bounds:?}: {states} states of {parts} and {messages} messages, cut: {cut}");
-    if let Some((problem, told)) = &found.violation {
-        panic!("{problem}:\n  {}", told.join("\n  "));
+    println!("{bounds:?}: {} states, cut: {}", found.states, found.cut);
+    if let Some(violation) = &found.violation {
+        panic!("{violation}");
     }
-    assert!(found.elected, "nobody was ever elected: nothing was shown");
+    assert!(found.tally, "nobody was ever elected: nothing was shown");
     found
 }
 
 /// P-2 and P-3, exhaustively: every history in which nobody crashes and nobody goes beyond the first term.
 #[test]
 fn no_history_of_three_nodes_gives_a_term_two_leaders() {
-    let bounds = Bounds { terms: 1, timeouts: 1, restarts: 0, states: 4 * LIMIT };
-    assert!(!assert_safe(bounds).cut);
+    assert!(!assert_safe(Bounds { terms: 1, restarts: 0, states: 4 * LIMIT }).cut);
 }
 
 /// The same with a crash of any one of them, at any time.
 #[test]
 fn nor_does_a_restart() {
-    let bounds = Bounds { terms: 1, timeouts: 1, restarts: 1, states: 100 * LIMIT };
-    assert!(!assert_safe(bounds).cut);
+    assert!(!assert_safe(Bounds { terms: 1, restarts: 1, states: 100 * LIMIT }).cut);
 }
 
 /// Two terms and two crashes, millions of states: some minutes.
 #[test]
 #[ignore = "takes minutes"]
 fn nor_do_two_terms_and_two_restarts() {
-    assert_safe(Bounds { terms: 2, timeouts: 1, restarts: 2, states: 10 * LIMIT });
+    assert_safe(Bounds { terms: 2, restarts: 2, states: 10 * LIMIT });
 }
 
 /// The checker would notice.
 #[test]
 fn every_mutant_is_caught() {
     for mutant in [Mutant::ForgetsVotes, Mutant::WritesLate, Mutant::CountsMessages] {
-        let bounds = Bounds { terms: 1, timeouts: 1, restarts: 1, states: LIMIT };
-        let found = check(mutant, bounds);
-        let Some((problem, told)) = found.violation else {
+        let found = check(mutant, Bounds { terms: 1, restarts: 1, states: LIMIT });
+        let Some(violation) = found.violation else {
             panic!("{mutant:?} survived {} states", found.states)
         };
-        println!("{mutant:?} after {} states: {problem}\n  {}", found.states, told.join("\n  "));
+        println!("{mutant:?} after {} states: {violation}", found.states);
     }
 }
 
@@ -546,17 +282,17 @@ fn as_published_two_lead_at_once() {
         .with_pings(None)
         .and_then(|config| config.with_candidates(1))
         .unwrap();
-    let bounds = Bounds { terms: 0, timeouts: 5, restarts: 0, states: LIMIT };
     let client = Peer::new(NodeId::new(99), Boot::new(1));
-    let found = Checker::new(config, Mutant::None, bounds).explore(|checker, state| {
-        for node in [1, 2] {
+    let model =
+        [1, 2].map(NodeId::new).into_iter().fold(model(config, Mutant::None), |model, node| {
             let request = Message::ClientRequest { number: 1, attempt: 1 };
-            checker.send(&mut state.sent, client, node, request);
-        }
-    });
-    let (problem, told) = found.violation.expect("two leaders at once");
-    println!("after {} states: {problem}\n  {}", found.states, told.join("\n  "));
+            model.with_script(Time::ZERO, node, Scripted::Message(client, request))
+        });
+    let orders = any_order().with_timeouts(5).with_most(LIMIT);
+    let found = explore_any_order(&model, &orders, Votes::default());
+    let violation = found.violation.expect("two leaders at once");
+    println!("after {} states: {violation}", found.states);
 }
 
-const COUNT: usize = 3;
-const LIMIT: usize = 400_000;
+const COUNT: u64 = 3;
+const LIMIT: u64 = 400_000;

@@ -5,7 +5,16 @@ use bellwether_proto::{
     election::leased::{self, Flavour, Leased, Preference},
     membership::ring::{Config, Points, Ring},
 };
-use bellwether_sim::explore::{Explored, Settings, explore};
+use bellwether_sim::{
+    arbitrating::{RingJudge, RingMember, RingTally},
+    explore::{self, Explorable, Kind, Model, Settings},
+};
+
+type Explored = explore::Explored<RingTally>;
+
+fn explore<M: Explorable + RingMember>(nodes: Vec<(Peer, M)>, settings: &Settings) -> Explored {
+    explore::explore(&Model::new(nodes), settings, RingJudge::default())
+}
 
 fn peer(node: u64) -> Peer {
     Peer::new(NodeId::new(node), Boot::new(1))
@@ -36,11 +45,15 @@ fn led(n: u64, flavour: Flavour, waits: bool, below: Config) -> Vec<(Peer, Lease
     nodes.map(|(peer, ring)| (peer, Leased::new(ring, config, None))).collect()
 }
 
+fn cut() -> Vec<(Time, NodeId, NodeId)> {
+    vec![(at(6_000), NodeId::new(0), NodeId::new(1))]
+}
+
 /// Nothing passes between 0 and 1 from 6 s on, and messages about it are late or lost.
 fn accusing(deviations: u32, most: u64) -> Settings {
     Settings {
         deviations,
-        cut: vec![(0, 1)],
+        cut: cut(),
         until: at(14_000),
         most,
         ..Settings::new(at(6_000), at(9_500))
@@ -62,7 +75,7 @@ fn of_two_that_accuse_each_other_never_both_stay() {
     ] {
         let explored = explore(ring(n, config(form, k)), &accusing(2, 150_000));
         holds(&explored);
-        assert!(explored.won > 0, "n {n}: {explored:?}");
+        assert!(explored.tally.won > 0, "n {n}: {explored:?}");
         states += explored.states;
     }
     println!("accusations: {states} states");
@@ -85,12 +98,12 @@ fn groups_may_change_while_they_are_asked() {
     for form in [Config::as_published(), Config::hardened()] {
         let settings = Settings {
             deviations: 2,
-            cut: vec![(0, 1)],
-            crashes: vec![2, 3],
+            cut: cut(),
             until: at(16_000),
             most: 200_000,
             ..Settings::new(at(6_000), at(11_000))
         };
+        let settings = settings.allow(Kind::Crash, u32::MAX, [2, 3].map(NodeId::new));
         let explored = explore(ring(6, config(form, 1)), &settings);
         holds(&explored);
         states += explored.states;
@@ -109,30 +122,34 @@ fn a_join_is_whole_or_not_at_all() {
         nodes.push((peer(9), joiner));
         let settings = Settings {
             deviations: 2,
-            crashes: vec![3],
             until: at(window + 9_000),
             most: 200_000,
             ..Settings::new(Time::ZERO, at(window))
         };
+        let settings = settings.allow(Kind::Crash, u32::MAX, [NodeId::new(3)]);
         let explored = explore(nodes, &settings);
         holds(&explored);
-        assert!(explored.joined.0 > 0 && explored.joined.1 > 0, "{explored:?}");
+        assert!(explored.tally.joined > 0 && explored.tally.apart > 0, "{explored:?}");
         states += explored.states;
     }
     println!("joins: {states} states");
 }
 
-/// A leader that may crash, under late and lost messages, and clocks as bad as they may be. One lost request is enough
+/// A leader that may crash, under late and lost messages. One lost request is enough
 /// for a successor to suspect a leader whose own leases are still renewed: no cut is as tight.
 fn leaders(deviations: u32, most: u64) -> Settings {
-    Settings {
-        deviations,
-        crashes: vec![0],
-        drift: vec![(0, -10_000), (1, 10_000), (2, 10_000)],
-        until: at(15_000),
-        most,
-        ..Settings::new(at(6_000), at(10_000))
-    }
+    let settings =
+        Settings { deviations, until: at(15_000), most, ..Settings::new(at(6_000), at(10_000)) };
+    settings.allow(Kind::Crash, u32::MAX, [NodeId::new(0)])
+}
+
+/// The leader's clock is slow, others are fast.
+fn explore_led(nodes: Vec<(Peer, Leased)>, ppm: i32, settings: &Settings) -> Explored {
+    let drifting = |model: Model<'static, Leased>, node: u64| {
+        model.with_drift(NodeId::new(node), if node == 0 { -ppm } else { ppm })
+    };
+    let count = nodes.len() as u64;
+    explore::explore(&(0..count).fold(Model::new(nodes), drifting), settings, RingJudge::default())
 }
 
 #[test]
@@ -141,10 +158,10 @@ fn never_are_two_leaders_valid() {
     for flavour in [Flavour::Quorum, Flavour::Conservative, Flavour::Fast] {
         for n in [3, 4] {
             let below = config(Config::hardened(), 2).with_drift(10_000).unwrap();
-            let explored = explore(led(n, flavour, true, below), &leaders(2, 150_000));
+            let explored = explore_led(led(n, flavour, true, below), 10_000, &leaders(2, 150_000));
             holds(&explored);
-            assert!(explored.followed > 0, "{flavour:?} of {n}: {explored:?}");
-            let gap = explored.smallest_gap.unwrap();
+            assert!(explored.tally.followed > 0, "{flavour:?} of {n}: {explored:?}");
+            let gap = explored.tally.smallest_gap.unwrap();
             println!("{flavour:?} of {n}: {} states, smallest gap {gap}", explored.states);
             assert!(!gap.is_zero());
             states += explored.states;
@@ -157,7 +174,7 @@ fn never_are_two_leaders_valid() {
 fn a_successor_that_does_not_wait_is_caught() {
     for flavour in [Flavour::Quorum, Flavour::Fast] {
         let below = config(Config::hardened(), 2).with_drift(10_000).unwrap();
-        let explored = explore(led(4, flavour, false, below), &leaders(2, 150_000));
+        let explored = explore_led(led(4, flavour, false, below), 10_000, &leaders(2, 150_000));
         assert!(explored.violation.is_some(), "{flavour:?}: {explored:?}");
     }
 }
@@ -165,14 +182,10 @@ fn a_successor_that_does_not_wait_is_caught() {
 /// The leader's clock is slow, its successor's is fast, and neither allows for it.
 #[test]
 fn clocks_worse_than_allowed_for_are_caught() {
-    let settings = Settings {
-        drift: vec![(0, -100_000), (1, 100_000), (2, 100_000), (3, 100_000)],
-        crashes: vec![],
-        ..leaders(1, 150_000)
-    };
+    let settings = leaders(1, 150_000).allow(Kind::Crash, 0, []);
     for (allowed, caught) in [(0, true), (100_000, false)] {
         let below = config(Config::hardened(), 2).with_drift(allowed).unwrap();
-        let explored = explore(led(4, Flavour::Fast, true, below), &settings);
+        let explored = explore_led(led(4, Flavour::Fast, true, below), 100_000, &settings);
         assert_eq!(explored.violation.is_some(), caught, "{allowed} ppm: {explored:?}");
     }
 }
@@ -194,7 +207,7 @@ fn millions_of_states_hold() {
     }
     for flavour in [Flavour::Quorum, Flavour::Conservative, Flavour::Fast] {
         let below = config(Config::hardened(), 2).with_drift(10_000).unwrap();
-        count("leaders", explore(led(4, flavour, true, below), &leaders(3, 2_000_000)));
+        count("leaders", explore_led(led(4, flavour, true, below), 10_000, &leaders(3, 2_000_000)));
     }
     println!("{states} states");
     assert!(states >= 5_000_000, "{states}");

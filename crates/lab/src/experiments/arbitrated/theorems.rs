@@ -2,7 +2,8 @@
 
 use bellwether_proto::{Boot, Duration, NodeId, Peer, Seed, Time, membership::ring};
 use bellwether_sim::{
-    explore::{Settings, explore},
+    arbitrating::RingJudge,
+    explore::{Kind, Model, Settings, explore},
     scenario::{FaultKind, Scenario},
 };
 
@@ -272,12 +273,13 @@ fn join_model(&(hardened, most): &(bool, u64), _seed: u64) -> Found {
         .collect();
     nodes.push((peer(9), ring::Ring::new(peer(9), config, Seed::new(9), &[], &[NodeId::new(0)])));
     let window = Time::ZERO + ms(if hardened { 2_500 } else { 6_000 });
-    let settings = Settings { crashes: vec![3], most, ..Settings::new(Time::ZERO, window) };
-    let explored = explore(nodes, &settings);
+    let settings = Settings { most, ..Settings::new(Time::ZERO, window) };
+    let settings = settings.allow(Kind::Crash, u32::MAX, [NodeId::new(3)]);
+    let explored = explore(&Model::new(nodes), &settings, RingJudge::default());
     Ok(vec![
         Value::count("states", explored.states as f64),
         Value::count("violations", f64::from(u8::from(explored.violation.is_some()))),
-        Value::count("joined", explored.joined.0 as f64),
+        Value::count("joined", explored.tally.joined as f64),
     ])
 }
 
