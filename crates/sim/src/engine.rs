@@ -9,14 +9,14 @@
 //! noticed when the wake-up comes and finds nothing due; one that moved earlier gets an earlier wake-up,
 //! and the old one is recognised as stale. Neither counts as an event.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use bellwether_proto::{
     Boot, Duration, Effect, EffectOf, Input, InputOf, Machine, NodeId, Outbox, OutboxOf, Peer,
     Rejected, Rng, Seed, Time, wire,
 };
 
-pub use self::observer::Observer;
+pub use self::{disk::HostFeeds, observer::Observer};
 use crate::{
     clock::Clock,
     network::{Arrival, Network, Travel},
@@ -32,6 +32,11 @@ pub struct Sim<M: Machine, O = ()> {
     network: Network,
     nodes: Vec<Node<M>>,
     disks: Vec<Option<M::Durable>>,
+    /// Whose disks keep nothing at present.
+    failing: BTreeSet<u32>,
+    /// How many failures in a row a machine has just been told of.
+    unkept: u32,
+    feeds: HostFeeds<M>,
     /// Empty until a clock drifts.
     clocks: Vec<Clock>,
     frozen: BTreeMap<u32, Frozen<M>>,
@@ -130,6 +135,7 @@ pub struct Counters {
 pub const LONGEST_WAY: usize = 6;
 
 mod air;
+mod disk;
 mod observer;
 
 impl<M: Machine, O: Observer<M>> Sim<M, O> {
@@ -142,6 +148,9 @@ impl<M: Machine, O: Observer<M>> Sim<M, O> {
             network,
             nodes: std::iter::repeat_with(absent).take(nodes as usize).collect(),
             disks: std::iter::repeat_with(|| None).take(nodes as usize).collect(),
+            failing: BTreeSet::new(),
+            unkept: 0,
+            feeds: HostFeeds::default(),
             clocks: Vec::new(),
             frozen: BTreeMap::new(),
             parcels: Parcels::new(),
@@ -165,6 +174,12 @@ impl<M: Machine, O: Observer<M>> Sim<M, O> {
         self
     }
 
+    /// Lets machines know what befalls their hosts; those that cannot be told are stopped instead.
+    pub fn with_host_feeds(mut self, feeds: HostFeeds<M>) -> Self {
+        self.feeds = feeds;
+        self
+    }
+
     /// Back to the beginning, with nobody there, and another seed. What was learnt of the network stays: paths
     /// are dear, and the same in every run on one placement.
     pub fn renew(&mut self, seed: Seed, network: Rng) {
@@ -175,6 +190,7 @@ impl<M: Machine, O: Observer<M>> Sim<M, O> {
             *node = Node { machine: None, wake: Time::NEVER, boot: 0, status: Status::Absent };
         }
         self.disks.fill(None);
+        self.failing.clear();
         self.clocks.clear();
         self.frozen.clear();
         self.parcels.clear();
@@ -510,8 +526,17 @@ impl<M: Machine, O: Observer<M>> Sim<M, O> {
         }
         while let Some(effect) = self.outbox.pop() {
             self.observer.effect(self.now, node_id(index), &effect);
+            if matches!(effect, Effect::Persist(_)) && self.failing.contains(&index) {
+                return self.not_kept(index);
+            }
             self.carry_out(index, effect);
         }
+        self.settled(index);
+    }
+
+    /// All effects of an input have been carried out.
+    #[inline]
+    fn settled(&mut self, index: u32) {
         if let Some(machine) = &self.nodes[index as usize].machine {
             self.observer.handled(self.now, node_id(index), machine);
         }
@@ -738,6 +763,9 @@ enum Tag {
     Feed,
     Choke,
     Command,
+    DiskFails,
+    DiskWorks,
+    NotKept,
 }
 
 #[inline]

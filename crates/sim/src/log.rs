@@ -14,7 +14,7 @@ pub struct Entry {
     /// To whom, or who did it.
     pub node: NodeId,
     /// What, in one word: `boot`, `start`, `deliver`, `timeout`, `leave`, `feed`, `command`, `reject`,
-    /// `send`, `broadcast`, `multicast`, `persist`, `emit`, `wait`, `stop`.
+    /// `send`, `broadcast`, `multicast`, `persist`, `not-kept`, `emit`, `wait`, `stop`.
     pub what: &'static str,
     /// The particulars.
     pub detail: String,
@@ -126,6 +126,10 @@ impl<M: Machine> Observer<M> for Log<'_> {
             Effect::Persist(state) => format!("{state:?}"),
             Effect::Emit(event) => format!("{event:?}"),
         });
+    }
+
+    fn not_kept(&mut self, now: Time, node: NodeId) {
+        self.note(now, node, "not-kept", String::new);
     }
 
     #[inline]

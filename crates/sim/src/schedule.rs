@@ -127,6 +127,8 @@ struct Schedule<'a> {
     troubles: Vec<usize>,
     /// Directed pairs that are cut, by the number of the cut; 0 is all that have no end.
     cuts: BTreeMap<u64, BTreeSet<(u32, u32)>>,
+    /// Until when disks fail.
+    disks: BTreeMap<u32, Time>,
     joined: u32,
 }
 
@@ -137,6 +139,8 @@ enum Step {
     /// The end of trouble on all links that the fault of this index began.
     End(usize),
     Resume(u32),
+    /// The end of a failure of a node's disk.
+    MendDisk(u32),
     /// The end of the cut of this number.
     Mend(u64),
     /// The next turn of a node that the fault of this index starves until the given instant.
@@ -158,6 +162,7 @@ impl<'a> Schedule<'a> {
             turns: seed.named("starve").rng(),
             troubles: Vec::new(),
             cuts: BTreeMap::new(),
+            disks: BTreeMap::new(),
             joined: 0,
         };
         let mut starts = seed.named("start").rng();
@@ -195,6 +200,9 @@ impl<'a> Schedule<'a> {
         match step {
             Step::Start(nodes) => sim.start_all(&nodes, State::Lost),
             Step::Resume(node) => sim.resume(node),
+            // Unless another failure of it has begun meanwhile and lasts longer.
+            Step::MendDisk(node) if self.disks.get(&node).is_some_and(|&end| end > now) => {}
+            Step::MendDisk(node) => sim.mend_disk(node),
             Step::Mend(number) => self.mend(sim, number),
             Step::Freeze { node, fault, end } => self.freeze(sim, now, (node, fault, end)),
             Step::End(index) => {
@@ -247,6 +255,15 @@ impl<'a> Schedule<'a> {
                 for node in self.live(sim, who)? {
                     sim.pause(node, *buffer);
                     self.plan(now + *length, Step::Resume(node));
+                }
+            }
+            FaultKind::Disk { who, length } => {
+                let end = now + *length;
+                for node in self.live(sim, who)? {
+                    sim.fail_disk(node);
+                    let last = self.disks.entry(node).or_insert(end);
+                    *last = end.max(*last);
+                    self.plan(end, Step::MendDisk(node));
                 }
             }
             FaultKind::Starve { who, blocked, running, length, .. } => {

@@ -13,8 +13,12 @@ pub trait Observer<M: Machine> {
     /// The last input was refused.
     fn rejected(&mut self, _now: Time, _node: NodeId, _why: &Rejected) {}
 
-    /// `node` asked for `effect`.
+    /// `node` asked for `effect`. What it would have sent had its disk [kept](Self::not_kept) what came before is
+    /// not told: nobody has sent it.
     fn effect(&mut self, _now: Time, _node: NodeId, _effect: &EffectOf<M>) {}
+
+    /// The disk of `node` did not keep what it was just asked to; nothing is sent until the next input.
+    fn not_kept(&mut self, _now: Time, _node: NodeId) {}
 
     /// `node` has sent `message`, to one node or to whoever there is, and this became of it.
     fn sent(&mut self, _node: NodeId, _to: Option<NodeId>, _message: &M::Message, _way: &Travel) {}
@@ -63,6 +67,11 @@ impl<M: Machine, A: Observer<M>, B: Observer<M>> Observer<M> for (A, B) {
     fn effect(&mut self, now: Time, node: NodeId, effect: &EffectOf<M>) {
         self.0.effect(now, node, effect);
         self.1.effect(now, node, effect);
+    }
+
+    fn not_kept(&mut self, now: Time, node: NodeId) {
+        self.0.not_kept(now, node);
+        self.1.not_kept(now, node);
     }
 
     fn sent(&mut self, node: NodeId, to: Option<NodeId>, message: &M::Message, way: &Travel) {

@@ -45,7 +45,7 @@ impl Machine for Parrot {
     type Feed = u8;
     type Command = Infallible;
     type Durable = u32;
-    type Event = Infallible;
+    type Event = u8;
 
     fn handle(
         &mut self,
@@ -59,6 +59,15 @@ impl Machine for Parrot {
                 self.say.drain(..).for_each(|(to, number)| out.send(to, Number(number)));
             }
             Input::Message { message: Number(13), .. } => return Err(Rejected::NotRunning),
+            // Keeps a secret: what it says afterwards would give it away.
+            Input::Message { from, message: Number(50), .. } => {
+                out.send(from.id, Number(1));
+                out.persist(70);
+                out.send(from.id, Number(2));
+                out.emit(3);
+                out.persist(71);
+                out.multicast(Number(4));
+            }
             Input::Message { from, message, .. } => {
                 self.heard.push((now, Heard::Number(from.id.get(), message.0)));
             }
@@ -70,6 +79,7 @@ impl Machine for Parrot {
                 self.heard.push((now, Heard::Goodbye));
                 self.timers = vec![now + Duration::from_millis(1)];
             }
+            Input::Feed(STUBBORN) => out.persist(72),
             Input::Feed(news) => self.heard.push((now, Heard::Told(news))),
             Input::Command(never) => match never {},
         }
@@ -81,13 +91,39 @@ impl Machine for Parrot {
     }
 }
 
+/// What a parrot answers by trying again, at once.
+const STUBBORN: u8 = 66;
+const NOT_KEPT: u8 = 99;
+
 /// Keeps what the machines heard after they are gone.
 #[derive(Default)]
-struct Diary(BTreeMap<NodeId, Vec<(Time, Heard)>>);
+struct Diary(BTreeMap<NodeId, Vec<(Time, Heard)>>, Vec<(Time, NodeId, Told)>);
+
+/// What only an observer learns.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Told {
+    Emitted(u8),
+    NotKept,
+    Stopped,
+}
 
 impl Observer<Parrot> for Diary {
     fn handled(&mut self, _now: Time, node: NodeId, machine: &Parrot) {
         self.0.insert(node, machine.heard.clone());
+    }
+
+    fn effect(&mut self, now: Time, node: NodeId, effect: &EffectOf<Parrot>) {
+        if let Effect::Emit(event) = effect {
+            self.1.push((now, node, Told::Emitted(*event)));
+        }
+    }
+
+    fn not_kept(&mut self, now: Time, node: NodeId) {
+        self.1.push((now, node, Told::NotKept));
+    }
+
+    fn stopped(&mut self, now: Time, node: NodeId) {
+        self.1.push((now, node, Told::Stopped));
     }
 }
 
@@ -274,4 +310,75 @@ fn a_partition_stops_what_is_in_flight() {
     sim.change_network(|network| network.partition(vec![0, 1]));
     sim.advance(ms(20));
     assert_eq!(heard(&sim, 1), []);
+}
+
+fn told(sim: &Sim<Parrot, Diary>) -> Vec<(Time, u64, Told)> {
+    sim.observer().1.iter().map(|&(at, node, told)| (at, node.get(), told)).collect()
+}
+
+/// Node 0 asks node 1 for a secret while the disk of node 1 fails.
+fn asked_while_the_disk_fails(feeds: HostFeeds<Parrot>) -> Sim<Parrot, Diary> {
+    let mut sim = parrots(3, &[], &[(0, 1, 50)]).with_host_feeds(feeds);
+    sim.start_all(&[0, 1, 2], State::Lost);
+    sim.fail_disk(1);
+    sim.advance(ms(15));
+    sim
+}
+
+#[test]
+fn what_follows_what_was_not_kept_is_not_sent_but_told() {
+    let feeds = || HostFeeds { not_kept: Some(NOT_KEPT), superseded: None };
+    let mut sim = asked_while_the_disk_fails(feeds());
+    assert_eq!(sim.disks[1], Some(1), "what was kept at the start");
+    assert_eq!(heard(&sim, 1), [(ms(10), Heard::Told(NOT_KEPT))], "once, and at once");
+    assert_eq!(told(&sim), [(ms(10), 1, Told::NotKept), (ms(10), 1, Told::Emitted(3))]);
+    sim.advance(ms(30));
+    assert_eq!(heard(&sim, 0), [(ms(20), Heard::Number(1, 1))], "what came before was sent");
+    assert_eq!((heard(&sim, 2), sim.counters().messages), (vec![], 2));
+
+    let mut well = parrots(3, &[], &[(0, 1, 50)]).with_host_feeds(feeds());
+    well.start_all(&[0, 1, 2], State::Lost);
+    well.fail_disk(1);
+    well.mend_disk(1);
+    well.advance(ms(30));
+    assert_eq!(well.disks[1], Some(71));
+    assert_eq!(heard(&well, 0).len(), 3);
+    assert_eq!(told(&well), [(ms(10), 1, Told::Emitted(3))]);
+    assert_ne!(sim.trace_hash(), well.trace_hash());
+}
+
+#[test]
+fn a_machine_that_cannot_be_told_crashes_when_its_disk_fails() {
+    let mut sim = asked_while_the_disk_fails(HostFeeds::default());
+    assert_eq!((sim.status(1), &sim.disks[1]), (Status::Down, &Some(1)));
+    let crashed = [Told::NotKept, Told::Emitted(3), Told::Stopped].map(|told| (ms(10), 1, told));
+    assert_eq!(told(&sim), crashed);
+    sim.start(1, State::Kept);
+    assert_eq!(sim.status(1), Status::Down, "a new life has the same disk");
+    sim.mend_disk(1);
+    sim.start(1, State::Kept);
+    assert_eq!((sim.status(1), &sim.disks[1]), (Status::Up, &Some(2)));
+}
+
+/// What a choked node says is held back; what it must not say is not said later either.
+#[test]
+fn a_choked_node_whose_disk_fails_does_not_speak_afterwards() {
+    let feeds = HostFeeds { not_kept: Some(NOT_KEPT), superseded: None };
+    let mut sim = parrots(2, &[], &[]).with_host_feeds(feeds);
+    sim.start_all(&[0, 1], State::Lost);
+    sim.choke(1, 2);
+    sim.fail_disk(1);
+    sim.nodes[1].machine.as_mut().unwrap().say.push((node_id(0), 7));
+    sim.input(1, Tag::Start, Input::Start);
+    sim.mend_disk(1);
+    sim.resume(1);
+    sim.advance(ms(40));
+    assert_eq!(heard(&sim, 1), [(ms(0), Heard::Told(NOT_KEPT))]);
+    assert_eq!(heard(&sim, 0), []);
+}
+
+#[test]
+#[should_panic(expected = "goes on persisting at one instant")]
+fn a_machine_that_tries_again_for_ever_is_found_out() {
+    asked_while_the_disk_fails(HostFeeds { not_kept: Some(STUBBORN), superseded: None });
 }

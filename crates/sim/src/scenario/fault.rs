@@ -86,7 +86,7 @@ pub(super) fn fault<'a>(mut section: Section<'a>, setting: &mut Setting<'a, '_>)
 }
 
 fn kind<'a, 'b>(section: &mut Section<'a>, setting: &mut Setting<'a, 'b>) -> Result<FaultKind> {
-    let kinds: [Kind<'a, 'b>; 16] = [
+    let kinds: [Kind<'a, 'b>; 17] = [
         ("crash", |section, setting| Ok(FaultKind::Crash(lost(section, setting)?))),
         ("elect", |section, setting| {
             if !setting.asked {
@@ -121,6 +121,10 @@ fn kind<'a, 'b>(section: &mut Section<'a>, setting: &mut Setting<'a, 'b>) -> Res
             let running = section.require("running", "\"100ms\"")?.span()?;
             let (length, buffer) = (length(section)?, buffer(section)?);
             Ok(FaultKind::Starve { who, of, blocked, running, length, buffer })
+        }),
+        ("disk", |section, setting| {
+            let who = who(section, setting)?;
+            Ok(FaultKind::Disk { who, length: length(section)? })
         }),
         ("partition", partition),
         ("isolate", |section, setting| Ok(FaultKind::Isolate(who(section, setting)?))),

@@ -75,6 +75,7 @@ impl Scenario {
                 FaultKind::Pause { length, .. }
                 | FaultKind::Loss { length, .. }
                 | FaultKind::Starve { length, .. }
+                | FaultKind::Disk { length, .. }
                 | FaultKind::Cut { length: Some(length), .. } => length,
                 FaultKind::Duplicate { length, by, .. } | FaultKind::Reorder { length, by, .. } => {
                     length + by
@@ -599,6 +600,14 @@ pub enum FaultKind {
         length: Duration,
         /// Datagrams kept for each while it is frozen.
         buffer: u32,
+    },
+    /// For a while, the disks of live nodes keep nothing new. Whoever persists something meanwhile is told, or
+    /// crashes if it cannot be.
+    Disk {
+        /// Which nodes.
+        who: Who,
+        /// For how long.
+        length: Duration,
     },
     /// Nothing passes between these groups; nodes not named form one more.
     Partition(Vec<Vec<u32>>),
