@@ -32,6 +32,14 @@ pub trait Observer<M: Machine> {
     /// `node` is frozen.
     fn paused(&mut self, _now: Time, _node: NodeId) {}
 
+    /// An earlier life of `node` runs on beside the present one, which has been told as any other life: it has
+    /// just become a ghost, or has handled an input as one. What it sends is told as [sent](Self::sent) by
+    /// `node`, nothing else of it is told.
+    fn ghost_handled(&mut self, _now: Time, _node: NodeId, _machine: &M) {}
+
+    /// An earlier life of `node` that ran on has ended.
+    fn ghost_gone(&mut self, _now: Time, _node: NodeId) {}
+
     /// The clock of `node` runs this many millionths fast from now on.
     fn drifted(&mut self, _now: Time, _node: NodeId, _ppm: i32) {}
 
@@ -92,6 +100,16 @@ impl<M: Machine, A: Observer<M>, B: Observer<M>> Observer<M> for (A, B) {
     fn paused(&mut self, now: Time, node: NodeId) {
         self.0.paused(now, node);
         self.1.paused(now, node);
+    }
+
+    fn ghost_handled(&mut self, now: Time, node: NodeId, machine: &M) {
+        self.0.ghost_handled(now, node, machine);
+        self.1.ghost_handled(now, node, machine);
+    }
+
+    fn ghost_gone(&mut self, now: Time, node: NodeId) {
+        self.0.ghost_gone(now, node);
+        self.1.ghost_gone(now, node);
     }
 
     fn drifted(&mut self, now: Time, node: NodeId, ppm: i32) {
