@@ -3,7 +3,7 @@
 //! A closed form, a game of chance, a replay of recorded lists: whatever has no nodes and messages of its own, or
 //! measures what no run does. It is digested, resumed, sharded and summed up like the runs of a scenario.
 
-use std::{error::Error, fmt, sync::Arc};
+use std::{error::Error, fmt, hash::Hash, sync::Arc};
 
 use bellwether_sim::{metric::Unit, scenario::Scenario, trace::TraceHash};
 
@@ -40,8 +40,10 @@ impl Value {
 pub struct Computation {
     /// Names the function: whoever changes what it computes changes its name, since results are kept by it.
     name: &'static str,
-    /// The parameters, written out.
-    parameters: String,
+    /// The parameters, for people.
+    shown: String,
+    /// The parameters, by value.
+    parameters: TraceHash,
     body: Body,
 }
 
@@ -56,27 +58,27 @@ type Over = dyn Fn(&Scenario, u64) -> Found + Send + Sync;
 
 impl Computation {
     /// `run` with these parameters.
-    pub fn new<P: fmt::Debug + Send + Sync + 'static>(
+    pub fn new<P: fmt::Debug + Hash + Send + Sync + 'static>(
         name: &'static str,
         parameters: P,
         run: fn(&P, u64) -> Found,
     ) -> Self {
-        let written = format!("{parameters:?}");
+        let (shown, digest) = known(&parameters);
         let body = Body::Alone(Arc::new(move |seed| run(&parameters, seed)));
-        Self { name, parameters: written, body }
+        Self { name, shown, parameters: digest, body }
     }
 
     /// `run` with these parameters and a scenario, which the [`set`](crate::experiment::Cell::set) of its
     /// cell changes.
-    pub fn over<P: fmt::Debug + Send + Sync + 'static>(
+    pub fn over<P: fmt::Debug + Hash + Send + Sync + 'static>(
         name: &'static str,
         base: &'static str,
         parameters: P,
         run: fn(&Scenario, &P, u64) -> Found,
     ) -> Self {
-        let written = format!("{parameters:?}");
+        let (shown, digest) = known(&parameters);
         let run = Arc::new(move |scenario: &Scenario, seed| run(scenario, &parameters, seed));
-        Self { name, parameters: written, body: Body::Over(Setup::new(base), run) }
+        Self { name, shown, parameters: digest, body: Body::Over(Setup::new(base), run) }
     }
 
     /// The scenario it takes, if it does.
@@ -97,7 +99,7 @@ impl Computation {
     /// Digest of what it does, with its scenario if it takes one.
     pub fn digest(&self, scenario: Option<&Scenario>) -> TraceHash {
         let mut digest = TraceHash::new();
-        digest.fold_value(&(self.name, &self.parameters));
+        digest.fold_value(&(self.name, self.parameters));
         digest.fold(scenario.map_or(0, |scenario| scenario.digest().get()));
         digest
     }
@@ -116,16 +118,22 @@ impl Computation {
     }
 }
 
+fn known(parameters: &(impl fmt::Debug + Hash)) -> (String, TraceHash) {
+    let mut digest = TraceHash::new();
+    digest.fold_value(parameters);
+    (format!("{parameters:?}"), digest)
+}
+
 impl fmt::Debug for Computation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}({}) of {:?}", self.name, self.parameters, self.setup())
+        write!(f, "{}({}) of {:?}", self.name, self.shown, self.setup())
     }
 }
 
 /// The same name is the same function.
 impl PartialEq for Computation {
     fn eq(&self, other: &Self) -> bool {
-        let all = |one: &Self| (one.name, one.parameters.clone(), one.setup().cloned());
+        let all = |one: &Self| (one.name, one.parameters, one.setup().cloned());
         all(self) == all(other)
     }
 }

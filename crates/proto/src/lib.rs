@@ -9,6 +9,7 @@
 //! |---|---|
 //! | [`machine`] | the contract: inputs, effects, deadlines, the drain rule |
 //! | [`time`], [`id`], [`epoch`], [`leadership`], [`rng`] | the words every protocol uses |
+//! | [`hash`] | what a value is folded into a trace by |
 //! | [`wire`] | the codec, safe on hostile bytes, exact about lengths |
 //! | [`mechanism`] | what several protocols need, written once |
 //! | [`membership`] | who is there |
@@ -31,6 +32,7 @@ extern crate std;
 pub mod churn;
 pub mod election;
 pub mod epoch;
+pub mod hash;
 pub mod id;
 pub mod leadership;
 pub mod machine;

@@ -83,9 +83,11 @@ pub trait Machine {
     type Timer: Copy + fmt::Debug;
     /// What the substrate below tells it: membership changes, links going up and down.
     /// [`Infallible`](core::convert::Infallible) for a machine that stands on nothing.
-    type Feed: Clone + fmt::Debug;
+    ///
+    /// Hosts fold it into their traces, as they do messages and commands: see [`hash`](crate::hash).
+    type Feed: Clone + fmt::Debug + Hash;
     /// What the application may ask of it besides leaving.
-    type Command: Clone + fmt::Debug;
+    type Command: Clone + fmt::Debug + Hash;
     /// What must survive a restart.
     type Durable: Clone + fmt::Debug;
     /// What the application should be told that a view does not show.

@@ -221,7 +221,7 @@ impl Centring {
         // Beacons are all of one size, and messages long: this saves measuring each a second time.
         let beacons = counters.messages - self.messages;
         let beacon = wire::datagram_len(&Message::Beacon) as u64;
-        let envelopes = self.messages * wire::HEADER_LEN as u64;
+        let envelopes = self.messages * wire::SEAL_LEN as u64;
         let bytes = counters.bytes - beacons * beacon - envelopes;
         let Spent { whole, present, wrong, stale, components, crowds, split } = self.spent;
         let share = |part: f64, all: f64| (all > 0.0).then(|| part / all);

@@ -407,7 +407,7 @@ impl<M: Machine, O: Observer<M>> Sim<M, O> {
     pub fn feed(&mut self, node: u32, feed: M::Feed) {
         match self.status(node) {
             Status::Up | Status::Leaving | Status::Choked => {
-                self.hash.fold_value(&format!("{feed:?}"));
+                self.hash.fold_value(&feed);
                 self.input(node, Tag::Feed, Input::Feed(feed));
             }
             Status::Paused => {
@@ -422,7 +422,7 @@ impl<M: Machine, O: Observer<M>> Sim<M, O> {
     /// Asks a node for something. Does nothing if it is not up, and a frozen one never hears of it.
     pub fn command(&mut self, node: u32, command: M::Command) {
         if matches!(self.status(node), Status::Up | Status::Choked) {
-            self.hash.fold_value(&format!("{command:?}"));
+            self.hash.fold_value(&command);
             self.input(node, Tag::Command, Input::Command(command));
         }
     }

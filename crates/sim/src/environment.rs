@@ -3,7 +3,12 @@
 //! Rules `V1` to `V6` of `docs/rules/bandit.md`. Everything is drawn from the environment's own branch of the seed,
 //! so that all elections of one seed are tried by the same failures.
 
-use bellwether_proto::{Duration, Rng, Seed, Time};
+use std::{
+    hash::{Hash, Hasher},
+    mem,
+};
+
+use bellwether_proto::{Duration, Rng, Seed, Time, hash::Real};
 
 /// What the machines are, and what becomes of them.
 #[derive(Clone, Debug, PartialEq)]
@@ -20,6 +25,13 @@ pub struct Environment {
     pub migration: Option<Migration>,
 }
 
+impl Hash for Environment {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        let Self { machines, process, repair, floor, migration } = self;
+        (machines, process, repair, Real(*floor), migration).hash(state);
+    }
+}
+
 /// How often each machine fails: a probability for each period.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Machines {
@@ -27,6 +39,22 @@ pub enum Machines {
     Each(Vec<f64>),
     /// Each drawn from these kinds: how many there are of a kind, and how often one fails.
     Drawn(Vec<(f64, f64)>),
+}
+
+impl Hash for Machines {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        mem::discriminant(self).hash(state);
+        match self {
+            Self::Each(failures) => {
+                let failures: Vec<_> = failures.iter().copied().map(Real).collect();
+                failures.hash(state);
+            }
+            Self::Drawn(kinds) => {
+                let real = |&(count, failure): &(f64, f64)| (Real(count), Real(failure));
+                kinds.iter().map(real).collect::<Vec<_>>().hash(state);
+            }
+        }
+    }
 }
 
 impl Machines {
@@ -64,7 +92,7 @@ fn one_of(kinds: &[(f64, f64)], rng: &mut Rng) -> f64 {
 }
 
 /// When machines fail.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Hash, PartialEq)]
 pub enum Process {
     /// The program's: once a period it is drawn who is down in it (`V2`, `V3`).
     Block {
@@ -91,6 +119,13 @@ pub struct Repair {
     pub low: Duration,
     /// The most.
     pub high: Duration,
+}
+
+impl Hash for Repair {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        let Self { mu, sigma, unit, low, high } = self;
+        (Real(*mu), Real(*sigma), unit, low, high).hash(state);
+    }
 }
 
 impl Repair {
@@ -123,7 +158,7 @@ impl Repair {
 }
 
 /// How nodes move from machine to machine (`V6`). Those down stay down.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Hash, PartialEq)]
 pub struct Migration {
     /// How often.
     pub every: Duration,
@@ -132,7 +167,7 @@ pub struct Migration {
 }
 
 /// Where to nodes move.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Hash, PartialEq)]
 pub enum MigrationLaw {
     /// Every node to a machine drawn anew; after so many draws the first comes again.
     Redraw {

@@ -9,7 +9,8 @@ use std::{
 /// does not withstand a forger.
 ///
 /// It is also a [`Hasher`] that gives the same value on every platform: sizes and enum discriminants,
-/// which have the width of a pointer, are widened to 64 bits first.
+/// which have the width of a pointer, are widened to 64 bits first. What it takes in are values, never their `Debug`
+/// text: a type, a field or a variant can be renamed and no digest changes. Variants that trade places do change it.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct TraceHash(u64);
 
@@ -69,12 +70,29 @@ impl Hasher for TraceHash {
         self.fold(value);
     }
 
+    fn write_u128(&mut self, value: u128) {
+        self.fold(value as u64);
+        self.fold((value >> 64) as u64);
+    }
+
     fn write_usize(&mut self, value: usize) {
         self.fold(value as u64);
     }
 
     fn write_isize(&mut self, value: isize) {
         self.fold(value as i64 as u64);
+    }
+}
+
+/// A list of numbers to be hashed one by one: the language hashes such a list as it lies in memory, in the byte order
+/// of the machine.
+#[derive(Clone, Copy, Debug)]
+pub struct Each<'a, T>(pub &'a [T]);
+
+impl<T: Hash> Hash for Each<'_, T> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write_usize(self.0.len());
+        self.0.iter().for_each(|one| one.hash(state));
     }
 }
 

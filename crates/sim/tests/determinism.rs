@@ -1,11 +1,15 @@
 //! One seed, one trace: twice, on one thread or many, in every build, on every machine.
 
-use std::path::{Path, PathBuf};
+use std::{
+    collections::BTreeSet,
+    fs,
+    path::{Path, PathBuf},
+};
 
 use bellwether_sim::{
     log::{Entry, Log},
     run::{Report, run, run_logged, run_many},
-    scenario::{Scenario, Until},
+    scenario::{Loss, Network, Protocol, Scenario, Until},
 };
 
 fn shipped() -> Vec<PathBuf> {
@@ -36,10 +40,200 @@ fn every_shipped_scenario_runs_and_gives_one_trace_for_one_seed() {
     }
 }
 
+/// A world in which most of what can happen does: messages are lost, doubled and reordered, nodes crash, start again with
+/// and without their disk, freeze, drift, move, leave and join.
+const TROUBLED: &str = r#"
+name = "troubled"
+duration = "40s"
+network = { nodes = 9, start_spread = "1s", placement = { kind = "random", side = 12.0, range = 8.0 }, delay = { kind = "uniform", low = "1ms", high = "30ms" }, loss = { kind = "independent", rate = 0.05 } }
+fault = [
+    { at = "4s", kind = "drift", fraction = 0.3, ppm = 5000 },
+    { at = "6s", kind = "crash", count = 2 },
+    { at = "8s", kind = "duplicate", rate = 0.2, by = "200ms", for = "8s" },
+    { at = "9s", kind = "reorder", rate = 0.2, by = "200ms", for = "8s" },
+    { at = "12s", kind = "recover", count = 1, state = "kept" },
+    { at = "14s", kind = "recover", state = "lost" },
+    { at = "16s", kind = "pause", count = 1, for = "3s" },
+    { at = "20s", kind = "isolate", count = 3 },
+    { at = "25s", kind = "heal" },
+    { at = "27s", kind = "leave", count = 1 },
+    { at = "30s", kind = "join" },
+]
+"#;
+
+/// A protocol's name, its section, what else it needs, and the trace of seed 1.
+type Pin = (&'static str, &'static str, &'static [&'static str], &'static str);
+
+const PINS: [Pin; 20] = [
+    (
+        "ping",
+        r#"membership = { kind = "ping", period = "200ms", timeout = "50ms" }"#,
+        &[],
+        "4d4d2e8dcbc77e9f",
+    ),
+    (
+        "medley",
+        r#"membership = { kind = "medley", lifeguard = "on", period = "1s" }"#,
+        &["fault.3={ at = '22s', kind = 'move', count = 3, distance = 4.0 }"],
+        "9bb87169b8cee78a",
+    ),
+    (
+        "medley as published",
+        r#"membership = { kind = "medley", form = "as-published", period = "1s" }"#,
+        &[],
+        "20dcae8c9e39bf8e",
+    ),
+    (
+        "announce",
+        r#"election = { kind = "announce", variant = "le-s", announce = "1s", suppress = "1s", listen = "3s", criterion = "random", bye = { copies = 2, spacing = "50ms" } }"#,
+        &[],
+        "db73149cfe7ac4f5",
+    ),
+    (
+        "announce as published",
+        r#"election = { kind = "announce", variant = "le-m", rules = "as-published", announce = "1s", suppress = "1s", listen = "3s" }"#,
+        &[],
+        "8d8555470c8ae733",
+    ),
+    (
+        "announce-several",
+        r#"election = { kind = "announce-several", leaders = 3, announce = "1s", suppress = "1s", listen = "3s" }"#,
+        &[],
+        "ded765c84aa2ec9a",
+    ),
+    ("sup", r#"election = { kind = "sup", suppress = "20s" }"#, &[], "a8fdf28604ca88ae"),
+    (
+        "al",
+        r#"election = { kind = "al", announce = "1s", listen = "3s" }"#,
+        &[],
+        "37bc28e4982d68f8",
+    ),
+    (
+        "sup-al",
+        r#"election = { kind = "sup-al", announce = "1s", suppress = "1s", listen = "3s", composition = "persist" }"#,
+        &[],
+        "1d98490979d551e1",
+    ),
+    ("bandit", r#"election = { kind = "bandit", policy = "thompson" }"#, &[], "2f098b60de2b406c"),
+    (
+        "bandit, its client and its environment",
+        r#"election = { kind = "bandit", profile = "reference", client = { requests = 100 }, environment = { kind = "block", machines = "table-1" } }"#,
+        &["duration=300s", "network.placement={ kind = 'mesh' }", "fault=[]"],
+        "a00f63ef02afc452",
+    ),
+    (
+        "central, cel",
+        r#"election = { kind = "central", profile = "cel", rho = 0.7 }"#,
+        &[],
+        "64868d62df93e43a",
+    ),
+    (
+        "central, topology aware as published",
+        r#"election = { kind = "central", profile = "topology-aware", form = "as-published" }"#,
+        &[],
+        "3c53887675a01291",
+    ),
+    (
+        "central, flooding",
+        r#"election = { kind = "central", profile = "flooding" }"#,
+        &[],
+        "6eb03130f62a0be7",
+    ),
+    (
+        "central, gomez",
+        r#"election = { kind = "central", profile = "gomez" }"#,
+        &[],
+        "8ad9988ee2e461c1",
+    ),
+    (
+        "churn-tolerant",
+        r#"membership = { kind = "medley", period = "1s" }
+        election = { kind = "churn-tolerant", variant = "hybrid", churn = 2, attributes = [3, 1, 4, 1, 5], observers = [2], criterion = "attribute" }"#,
+        &["fault.3={ at = '18s', kind = 'elect', count = 2 }"],
+        "c5e9886845570ca2",
+    ),
+    (
+        "churn-tolerant on lists",
+        r#"membership = { kind = "lists", missing = [{ node = 0, from = 4 }, { node = 1, from = 2 }] }
+        election = { kind = "churn-tolerant", form = "as-published", variant = "base", churn = 2 }"#,
+        &["fault=[{ at = '5s', kind = 'elect', count = 2 }]"],
+        "78f31126ed2c95ee",
+    ),
+    (
+        "churn-tolerant on recorded lists",
+        r#"membership = { kind = "medley", period = "1s", elections = { count = 5 } }
+        election = { kind = "churn-tolerant", variant = "preferred", churn = 2 }"#,
+        &["duration=60s"],
+        "da0d01554569db3e",
+    ),
+    ("ring", r#"membership = { kind = "ring", neighbours = 2 }"#, &[], "61c18a8f4b229284"),
+    (
+        "leased",
+        r#"membership = { kind = "ring", neighbours = 2, drift = 10000 }
+        election = { kind = "leased", witnesses = [8] }"#,
+        &["fault.3={ at = '18s', kind = 'elect', target = 'leader' }"],
+        "fa0e5a9f471df9c4",
+    ),
+];
+
+fn pinned((name, section, sets, _): &Pin) -> Scenario {
+    let sets: Vec<String> = sets.iter().map(|&set| set.to_owned()).collect();
+    let text = format!("{TROUBLED}{section}");
+    Scenario::parse(name, &text, &sets).unwrap_or_else(|error| panic!("{error}"))
+}
+
 /// Golden hashes: the same in debug and release builds and on every platform. A change here means
 /// that every trace ever recorded is void, which wants a line in the changelog.
 #[test]
-fn traces_are_pinned() {
+fn traces_of_every_protocol_are_pinned() {
+    let trace = |pin: &Pin| (pin.0, run(&pinned(pin), 1).unwrap().trace.to_string());
+    let found: Vec<_> = PINS.iter().map(trace).collect();
+    let wanted: Vec<_> = PINS.iter().map(|&(name, .., trace)| (name, trace.to_owned())).collect();
+    assert_eq!(found, wanted, "{found:#?}");
+}
+
+/// A pin that holds whatever happens would be worth nothing.
+#[test]
+fn a_pinned_trace_depends_on_the_seed_and_on_the_world() {
+    let mut traces = Vec::new();
+    for pin in &PINS {
+        let scenario = pinned(pin);
+        let lossier = Loss::Independent { rate: 0.1 };
+        let network = Network { loss: lossier, ..scenario.network.clone() };
+        let changed = Scenario { network, ..scenario.clone() };
+        for outcome in [run(&scenario, 1), run(&scenario, 2), run(&changed, 1)] {
+            traces.push(outcome.unwrap().trace);
+        }
+    }
+    traces.sort_unstable();
+    traces.dedup();
+    assert_eq!(traces.len(), 3 * PINS.len());
+}
+
+/// Whoever adds a protocol is sent here by the compiler, to pin a trace of it.
+#[test]
+fn no_protocol_is_without_a_pin() {
+    let number = |pin: &Pin| match pinned(pin).protocol {
+        Protocol::Ping(_) => 0,
+        Protocol::Medley(_) => 1,
+        Protocol::Announce(_) => 2,
+        Protocol::Several(_) => 3,
+        Protocol::Sup(_) => 4,
+        Protocol::Al(_) => 5,
+        Protocol::SupAl(_) => 6,
+        Protocol::Bandit(_) => 7,
+        Protocol::Central(_) => 8,
+        Protocol::ChurnTolerant { .. } => 9,
+        Protocol::Ring(_) => 10,
+        Protocol::Leased { .. } => 11,
+        Protocol::OnLists { .. } => 12,
+    };
+    let pinned: BTreeSet<_> = PINS.iter().map(number).collect();
+    assert!(pinned.into_iter().eq(0..13));
+}
+
+#[test]
+fn traces_of_shipped_scenarios_are_pinned() {
     let traces = |name: &str, sets: &[&str]| run(&load(name, sets), 1).unwrap().trace.to_string();
     assert_eq!(traces("announce-chaos.toml", &[]), "f0eb958aa836bfed");
     assert_eq!(traces("announce-failover.toml", &[]), "f6f705faec4121fc");
@@ -71,9 +265,51 @@ fn a_hundred_runs_do_not_depend_on_threads_or_on_being_watched() {
 fn the_digest_tells_scenarios_apart_but_not_names() {
     let plain = load("announce-chaos.toml", &[]);
     let renamed = load("announce-chaos.toml", &["name=other"]);
-    let changed = load("announce-chaos.toml", &["network.loss.rate=0.11"]);
     assert_eq!(plain.digest(), renamed.digest());
-    assert_ne!(plain.digest(), changed.digest());
+    let changes = [
+        "network.loss.rate=0.11",
+        "network.nodes=21",
+        "network.start_spread=11s",
+        "network.placement={ kind = 'ring' }",
+        "network.placement={ kind = 'random', side = 12.0, range = 8.0 }",
+        "network.placement={ kind = 'random', side = 8.0, range = 12.0 }",
+        "network.delay.mean=21ms",
+        "network.delay={ kind = 'uniform', low = '20ms', high = '20ms' }",
+        "duration=181s",
+        "until=agreement",
+        "election.rules=corrected",
+        "election.suppress=2s",
+        "election.criterion=random",
+        "election={ kind = 'al', announce = '1s', listen = '5s' }",
+        "fault.1.fraction=0.31",
+        "fault.1.ppm=5001",
+        "fault.2.kind=crash",
+        "fault.2={ at = '20s', kind = 'leave', nodes = [3] }",
+        "fault.2={ at = '20s', kind = 'leave', nodes = [1, 2] }",
+        "fault.2={ at = '20s', kind = 'leave', nodes = [2, 1] }",
+        "fault.2={ at = '20s', kind = 'partition', groups = [[1], [2, 3]] }",
+        "fault.2={ at = '20s', kind = 'partition', groups = [[1, 2], [3]] }",
+    ];
+    let mut digests = vec![plain.digest()];
+    digests.extend(changes.map(|change| load("announce-chaos.toml", &[change]).digest()));
+    digests.extend(PINS.iter().map(|pin| pinned(pin).digest()));
+    let count = digests.len();
+    digests.sort_unstable();
+    digests.dedup();
+    assert_eq!(digests.len(), count);
+}
+
+/// Results are kept by the digest of their scenario: one that changes for no reason voids them.
+#[test]
+fn digests_are_pinned() {
+    let pins = [
+        ("announce-chaos.toml", "854040b15fef85c7"),
+        ("churn-tolerant-recorded.toml", "983a319875b7d7e5"),
+        ("central-moving.toml", "de866851aea70882"),
+    ];
+    for (name, digest) in pins {
+        assert_eq!(load(name, &[]).digest().to_string(), digest, "{name}");
+    }
 }
 
 /// A crowd costs what it must: nothing in the run looks at all nodes for every event.
@@ -83,4 +319,40 @@ fn a_thousand_nodes_elect_in_a_moment() {
     scenario.until = Until::Duration;
     let outcome = run(&scenario, 1).unwrap();
     assert_eq!(outcome.violations, []);
+}
+
+/// `Debug` text has the names of types and fields in it, which may change when no value does.
+#[test]
+fn no_hash_is_taken_of_formatted_text() {
+    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let mut files = Vec::new();
+    for name in ["proto", "sim", "lab"] {
+        collect(&crates.join(name).join("src"), &mut files);
+    }
+    assert!(files.len() > 100, "the sources were not found: {files:?}");
+    for path in files {
+        let source = fs::read_to_string(&path).unwrap();
+        assert_eq!(formatted(&source), [] as [&str; 0], "{}", path.display());
+    }
+    let source =
+        "let before = 1;\n hash.fold_value(&format!(\"{feed:?}\"));\n hash.fold_value(&feed);";
+    assert_eq!(formatted(source).len(), 1);
+}
+
+/// Statements that fold text made on the spot.
+fn formatted(source: &str) -> Vec<&str> {
+    let folds = |it: &&str| ["fold_value(", ".hash("].iter().any(|fold| it.contains(fold));
+    let made = |it: &&str| ["format!", "to_string()"].iter().any(|made| it.contains(made));
+    source.split(';').filter(folds).filter(made).collect()
+}
+
+fn collect(folder: &Path, files: &mut Vec<PathBuf>) {
+    for entry in folder.read_dir().expect("a readable folder") {
+        let path = entry.expect("a readable folder").path();
+        if path.is_dir() {
+            collect(&path, files);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            files.push(path);
+        }
+    }
 }

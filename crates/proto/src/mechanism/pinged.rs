@@ -7,7 +7,12 @@
 //! pinged never notices (M-5). [`Pinged::on_tick`] also weighs the silence so far, provisionally; and
 //! since even that takes 500 time units after a busy past, a limit on silence alone can be set.
 
-use crate::time::{Duration, Time};
+use core::hash::{Hash, Hasher};
+
+use crate::{
+    hash::Real,
+    time::{Duration, Time},
+};
 
 /// When to call an interval too long.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -19,6 +24,13 @@ pub struct Patience {
     pub gain: f64,
     /// Complain after this much silence whatever the mean says (M-5).
     pub silence: Option<Duration>,
+}
+
+impl Hash for Patience {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        let Self { interval, gain, silence } = *self;
+        (interval, Real(gain), silence).hash(state);
+    }
 }
 
 /// The mean interval between pings received, and the last complaint about it.

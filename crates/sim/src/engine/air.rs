@@ -24,7 +24,7 @@ impl<M: Machine, O: Observer<M>> Sim<M, O> {
         };
         let once = Travel { transmissions: 1, ..Travel::default() };
         // The air carries the message and headers of its own, not the envelope of datagrams.
-        let bytes = self.count(from, to, &message, once) - wire::HEADER_LEN as u64;
+        let bytes = self.count(from, to, &message, once) - wire::SEAL_LEN as u64;
         let parcel = self.parcels.store(peer(from, boot), message, 1);
         let frame = Frame { parcel, to: receiver, airtime: radio::airtime(bytes) };
         match self.network.offer(self.now, from, frame) {

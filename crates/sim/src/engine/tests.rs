@@ -193,7 +193,7 @@ fn at_one_instant_deliveries_come_before_timers() {
         [(ms(10), Heard::Number(0, 7)), (ms(10), Heard::Number(0, 8)), (ms(10), Heard::Bell)];
     assert_eq!(heard(&sim, 1), expected);
     assert_eq!(sim.counters().messages, 2);
-    assert_eq!(sim.counters().bytes, 2 * (wire::HEADER_LEN as u64 + 4));
+    assert_eq!(sim.counters().bytes, 2 * (wire::SEAL_LEN as u64 + 4));
 }
 
 #[test]
@@ -544,4 +544,16 @@ fn a_ghost_keeps_the_clock_it_had() {
     assert_eq!((ghost_heard(&sim, 0).len(), heard(&sim, 0).len()), (1, 0));
     sim.advance(ms(1_001));
     assert_eq!(heard(&sim, 0).len(), 1);
+}
+
+#[test]
+fn the_trace_tells_what_a_node_was_told() {
+    let trace = |news: u8| {
+        let mut sim = parrots(2, &[], &[]);
+        sim.start_all(&[0, 1], State::Lost);
+        sim.feed(0, news);
+        sim.trace_hash()
+    };
+    assert_eq!(trace(1), trace(1));
+    assert_ne!(trace(1), trace(2));
 }

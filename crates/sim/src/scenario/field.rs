@@ -52,7 +52,7 @@ pub enum Mobility {
 }
 
 /// What is done with Lévy walkers at the walls, and how often their places are written down.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum LevyProfile {
     /// Who leaves on one side returns on the other; places are known once a minute, and gone to straight.
     Published,
@@ -60,7 +60,7 @@ pub enum LevyProfile {
     Clean,
 }
 
-/// A movement that scenarios share. Shown, and so digested, as its size and a digest.
+/// A movement that scenarios share. Shown as its size and a digest, and hashed as it is written to a file.
 #[derive(Clone, PartialEq)]
 pub struct SharedMovement(pub Arc<Movement>);
 
@@ -73,7 +73,7 @@ impl fmt::Debug for SharedMovement {
 }
 
 /// What the air does to messages.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, Hash, PartialEq)]
 pub enum Radio {
     /// Nothing but what `delay` and `loss` say.
     #[default]

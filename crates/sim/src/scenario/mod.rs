@@ -7,6 +7,7 @@
 //! and `fault` take it apart field by field with the tools of `section`.
 
 mod bandit;
+mod digest;
 mod error;
 mod fault;
 mod field;
@@ -108,18 +109,10 @@ impl Scenario {
         }
         (cut <= healed).then_some(quiet)
     }
-
-    /// A digest of all that decides a run besides the seed; the name does not.
-    pub fn digest(&self) -> TraceHash {
-        let mut digest = TraceHash::new();
-        let Self { name: _, duration, until, network, protocol, faults } = self;
-        digest.fold_value(&format!("{:?}", (duration, until, network, protocol, faults)));
-        digest
-    }
 }
 
 /// When a run ends.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
 pub enum Until {
     /// When its duration is over.
     #[default]
@@ -194,7 +187,7 @@ pub enum Protocol {
 }
 
 /// Lists of members to elect on.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Hash, PartialEq)]
 pub enum Lists {
     /// `[membership] kind = "medley"` with `elections`: a run of the membership alone, with all faults, is recorded;
     /// then elections are tried on its lists.
@@ -216,7 +209,7 @@ pub enum Lists {
 }
 
 /// Elections on the lists of one recorded run.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Hash, PartialEq)]
 pub struct Trials {
     /// How many. The values of a run are their means.
     pub count: u32,
@@ -231,7 +224,7 @@ pub struct Trials {
 }
 
 /// Who elects on recorded lists, and when.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
 pub enum Initiator {
     /// Anybody, at any time.
     #[default]
@@ -241,7 +234,7 @@ pub enum Initiator {
 }
 
 /// A node that is missing from some lists.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub struct Missing {
     /// The node.
     pub node: u32,
@@ -249,7 +242,7 @@ pub struct Missing {
     pub from: u32,
 }
 
-/// A trace that scenarios share. Shown, and so digested, as its origin, its size and its bytes' digest.
+/// A trace that scenarios share. Shown as its origin, its size and its bytes' digest, and hashed by its bytes.
 #[derive(Clone, PartialEq)]
 pub struct SharedTrace(pub Arc<MembershipTrace>);
 
@@ -262,7 +255,7 @@ impl fmt::Debug for SharedTrace {
 }
 
 /// The settings of [bandit elections](election::bandit). The nodes of the start are the members.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Hash, PartialEq)]
 pub struct BanditSettings {
     /// What all nodes have in common.
     pub config: election::bandit::Config,
@@ -273,7 +266,7 @@ pub struct BanditSettings {
 }
 
 /// The settings of [`announce`].
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Hash, PartialEq)]
 pub struct AnnounceSettings {
     /// What all nodes have in common.
     pub config: announce::Config,
@@ -282,7 +275,7 @@ pub struct AnnounceSettings {
 }
 
 /// The settings of [ping](bellwether_proto::membership::ping); the number of nodes comes from the network.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub struct PingConfig {
     /// How often each node pings.
     pub period: Duration,
@@ -291,7 +284,7 @@ pub struct PingConfig {
 }
 
 /// Where the nodes are and how messages travel.
-#[derive(Clone, PartialEq)]
+#[derive(Clone, Debug, Hash, PartialEq)]
 pub struct Network {
     /// Nodes present from the start; joiners come on top.
     pub nodes: u32,
@@ -315,25 +308,6 @@ impl Network {
     /// Whether its nodes have positions, and keep them unless a fault displaces them.
     pub fn has_fixed_positions(&self) -> bool {
         self.placement.has_positions() && self.mobility == Mobility::Still
-    }
-}
-
-/// As derived, but what came later is shown only where it is used: digests of scenarios are made of this, and those
-/// of scenarios from before stay what they were.
-impl fmt::Debug for Network {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { nodes, start_spread, placement, delay, loss, routing, mobility, radio } = self;
-        let mut shown = f.debug_struct("Network");
-        shown.field("nodes", nodes).field("start_spread", start_spread);
-        shown.field("placement", placement).field("delay", delay);
-        shown.field("loss", loss).field("routing", routing);
-        if *mobility != Mobility::Still {
-            shown.field("mobility", mobility);
-        }
-        if *radio != Radio::Ideal {
-            shown.field("radio", radio);
-        }
-        shown.finish()
     }
 }
 
@@ -412,7 +386,7 @@ pub struct Cluster {
 }
 
 /// How long messages take.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Hash, PartialEq)]
 pub struct Delay {
     /// The law of one draw.
     pub law: DelayLaw,
@@ -421,7 +395,7 @@ pub struct Delay {
 }
 
 /// The law of a delay.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Hash, PartialEq)]
 pub enum DelayLaw {
     /// Always the same.
     Fixed(Duration),
@@ -440,7 +414,7 @@ pub enum DelayLaw {
 }
 
 /// What a random draw is for.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
 pub enum Per {
     /// Each hop of a message's path.
     #[default]
@@ -512,7 +486,7 @@ pub struct LinkLoss {
 }
 
 /// Which path a message takes.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
 pub enum Routing {
     /// Fewest hops; among equals the one through smaller node numbers.
     #[default]
@@ -524,7 +498,7 @@ pub enum Routing {
 }
 
 /// Something that goes wrong, or is put right again.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Hash, PartialEq)]
 pub struct Fault {
     /// When, from the start of the run.
     pub at: Duration,
@@ -552,7 +526,7 @@ impl Fault {
 }
 
 /// What a node is starved of.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum Lack {
     /// It is frozen.
     Processor,
@@ -694,7 +668,7 @@ pub enum FaultKind {
 }
 
 /// Where a node that moves by up to some distance ends up. Nobody leaves the field.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
 pub enum MoveLaw {
     /// In a random direction, uniform up to the distance or the edge.
     #[default]
@@ -704,7 +678,7 @@ pub enum MoveLaw {
 }
 
 /// What nodes learn when some have moved.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
 pub enum Distances {
     /// Nothing: they go on with what they knew, and so do those that start later.
     Stale,
@@ -735,7 +709,7 @@ pub enum Who {
 }
 
 /// What a node finds when it starts again.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum State {
     /// All it had persisted.
     Kept,

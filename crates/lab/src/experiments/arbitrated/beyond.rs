@@ -461,7 +461,7 @@ fn leader_cells(size: Size) -> Vec<Cell> {
     cells
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Hash)]
 enum Trouble {
     Everything,
     Crash,

@@ -194,7 +194,7 @@ pub(super) fn runs(size: Size, full: u64, quick: u64) -> u64 {
     }
 }
 
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 enum Form {
     Central,
     Pairwise,

@@ -57,7 +57,7 @@ const SIZES: [(u32, &str); 3] = [
 ];
 
 /// An algorithm with a name.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Hash)]
 struct Variant {
     name: &'static str,
     config: Config,

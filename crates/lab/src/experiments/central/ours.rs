@@ -7,6 +7,7 @@ use bellwether_proto::{
     election::central::{
         Central, Config, Criterion, Detection, Feed, LinkState, Message, Probes, Profile, tick,
     },
+    hash::Real,
 };
 use bellwether_sim::flips::{self, Flips};
 
@@ -158,7 +159,7 @@ fn ending_cells(size: Size) -> Vec<Cell> {
             for crashes in [0, 3] {
                 let work = Computation::new(
                     "central endings in ten minutes",
-                    (name, loss, crashes, true),
+                    (name, Real(loss), crashes, true),
                     endings,
                 );
                 cells.push(Cell::computed(ending_name(name, loss, crashes), work, batches));
@@ -172,7 +173,10 @@ fn ending_name(name: &str, loss: f64, crashes: u32) -> String {
     format!("{name} loss={loss} crashes={crashes}")
 }
 
-fn endings(&(name, loss, crashes, fifo): &(&'static str, f64, u32, bool), seed: u64) -> Found {
+fn endings(
+    &(name, Real(loss), crashes, fifo): &(&'static str, Real, u32, bool),
+    seed: u64,
+) -> Found {
     let patience = Duration::from_secs(600);
     let flips = Flips { loss, crashes, fifo, patience, ..Flips::default() };
     let config = ender(name)?;

@@ -64,7 +64,7 @@ const INITIATORS: [u32; 5] = [1, 3, 5, 7, 9];
 const BOTH: [u32; 2] = [3, 2];
 
 /// One round: several initiators on the same lists.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Hash)]
 struct Round {
     c: u32,
     initiators: u32,

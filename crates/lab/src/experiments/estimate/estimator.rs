@@ -5,6 +5,8 @@
 //! began; for Z-score by itself about 2.5 nodes are missing, each from between N/20 and 3N/20 lists, with no memory
 //! between rounds. Elections have ten initiators, who ask `c + 1` nodes with `c` as estimated so far.
 
+use std::hash::{Hash, Hasher};
+
 use bellwether_proto::{
     NodeId, Rng, Seed,
     churn::{
@@ -13,6 +15,7 @@ use bellwether_proto::{
         window::Window,
         zscore::{self, Sample},
     },
+    hash::Real,
 };
 
 use super::{between, bounded, drawn::Lists, shown};
@@ -94,7 +97,7 @@ const INITIATORS: u32 = 10;
 const ROUNDS: usize = 100;
 
 /// How `c` is estimated.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 enum Way {
     /// From so many lists, each round by itself.
     ZScore(u32),
@@ -140,6 +143,13 @@ struct Course {
     c: u32,
     /// How far the truth may go from there.
     within: (u32, u32),
+}
+
+impl Hash for Course {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        let &Self { way, nodes, gain, start, c, within } = self;
+        (way, nodes, Real(gain), start, c, within).hash(state);
+    }
 }
 
 impl Course {

@@ -1,9 +1,12 @@
 //! The worked examples: figures 5.1 and 5.2.
 
+use std::hash::{Hash, Hasher};
+
 use bellwether_proto::{
     Seed,
     election::churn_tolerant::{Config, Criterion, ExcludeRule, Form, Health, Query, Variant},
 };
+use bellwether_sim::trace::Each;
 
 use super::drawn::{Election, Failure, List, answer};
 use crate::{
@@ -48,6 +51,13 @@ struct Case {
     asked: &'static [u32],
     ask_self: bool,
     leader: u32,
+}
+
+impl Hash for Case {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        let &Self { name, c, asked, ask_self, leader } = self;
+        (name, c, Each(asked), ask_self, leader).hash(state);
+    }
 }
 
 const CASES: [Case; 3] = [

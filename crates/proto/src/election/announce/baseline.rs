@@ -174,7 +174,7 @@ macro_rules! machine {
 }
 
 /// How long SUP waits.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Hash, PartialEq)]
 pub struct SupConfig {
     suppression: Suppression,
 }
@@ -268,7 +268,7 @@ impl Election for Sup {
 }
 
 /// How often AL speaks, and how long it remembers.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Hash, PartialEq)]
 pub struct AlConfig {
     announce: Duration,
     listen: Option<Duration>,
@@ -383,7 +383,7 @@ pub enum Composition {
 }
 
 /// The waits of both halves.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Hash, PartialEq)]
 pub struct SupAlConfig {
     announce: Duration,
     listen: Option<Duration>,

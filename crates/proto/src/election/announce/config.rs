@@ -1,6 +1,11 @@
 //! What an operator chooses: which rules, which waits, and the policies added to them.
 
-use crate::{rng::Rng, time::Duration};
+use core::{
+    hash::{Hash, Hasher},
+    mem,
+};
+
+use crate::{hash::Real, rng::Rng, time::Duration};
 
 /// Which form of the rules to follow.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
@@ -42,6 +47,18 @@ pub enum Suppression {
     },
 }
 
+impl Hash for Suppression {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        mem::discriminant(self).hash(state);
+        match *self {
+            Self::None => {}
+            Self::Fixed(wait) | Self::Uniform(wait) => wait.hash(state),
+            Self::Exponential { longest, lambda } => (longest, Real(lambda)).hash(state),
+            Self::Mapped { longest, jitter } => (longest, Real(jitter)).hash(state),
+        }
+    }
+}
+
 /// What makes one node a better leader than another. Everybody in a group must use the same kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Criterion {
@@ -53,6 +70,16 @@ pub enum Criterion {
     Wake,
     /// The larger of these, from 0 to 1: any criterion, mapped to the share of nodes that are worse.
     Goodness(f64),
+}
+
+impl Hash for Criterion {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        mem::discriminant(self).hash(state);
+        match *self {
+            Self::Identity | Self::Wake => {}
+            Self::Goodness(goodness) => Real(goodness).hash(state),
+        }
+    }
 }
 
 /// What a better newcomer may do to a leader in office (R-M4).
@@ -93,7 +120,7 @@ pub enum Entry {
 }
 
 /// The chapter's waits, which rules to follow, and the policies added to them.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Hash, PartialEq)]
 pub struct Config {
     announce: Duration,
     listen: Option<Duration>,

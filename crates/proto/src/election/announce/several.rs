@@ -40,7 +40,7 @@ use crate::{
 };
 
 /// The chapter's waits, and how many lead.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Hash, PartialEq)]
 pub struct Config {
     announce: Duration,
     listen: Option<Duration>,

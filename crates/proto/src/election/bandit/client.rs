@@ -23,7 +23,7 @@ use crate::{
 };
 
 /// What a client does.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub struct Config {
     profile: Profile,
     requests: u64,

@@ -1,10 +1,15 @@
 //! What an operator chooses. Defaults are the report's, or the program's where the report is silent.
 
+use core::{
+    hash::{Hash, Hasher},
+    mem,
+};
+
 use super::{
     message::MAX_MEMBERS,
     tally::{Tally, Ties},
 };
-use crate::time::Duration;
+use crate::{hash::Real, time::Duration};
 
 /// Which rules to follow; letters are those of `docs/rules/bandit.md`.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
@@ -58,6 +63,20 @@ pub enum Policy {
     Next,
 }
 
+impl Hash for Policy {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        mem::discriminant(self).hash(state);
+        match *self {
+            Self::EpsilonGreedy { epsilon, decay } => (Real(epsilon), Real(decay)).hash(state),
+            Self::Ucb { weight } => Real(weight).hash(state),
+            Self::DiscountedUcb { weight, discount } => (Real(weight), Real(discount)).hash(state),
+            Self::SlidingUcb { weight, window } => (Real(weight), window).hash(state),
+            Self::Thompson { discount } => Real(discount).hash(state),
+            Self::Random | Self::Next => {}
+        }
+    }
+}
+
 impl Policy {
     /// The program's epsilon-greedy.
     pub const EPSILON_GREEDY: Self = Self::EpsilonGreedy { epsilon: 0.1, decay: 0.99 };
@@ -80,6 +99,13 @@ pub struct Prior {
     pub low: f64,
     /// The most it may be.
     pub high: f64,
+}
+
+impl Hash for Prior {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        let Self { mean, deviation, low, high } = *self;
+        [mean, deviation, low, high].map(Real).hash(state);
+    }
 }
 
 /// Who may win.
@@ -132,6 +158,32 @@ pub struct Config {
     pub(super) sample: Duration,
     pub(super) tenure: Duration,
     pub(super) margin: Option<f64>,
+}
+
+impl Hash for Config {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        // Every field is named, so that a new one is not forgotten.
+        let &Self {
+            profile,
+            policy,
+            buffer,
+            candidates,
+            tally,
+            eligible,
+            penalty,
+            prior,
+            pings,
+            waits,
+            gap,
+            heartbeat,
+            patience,
+            sample,
+            tenure,
+            margin,
+        } = self;
+        (profile, policy, buffer, candidates, tally, eligible, Real(penalty), prior).hash(state);
+        (pings, waits, gap, heartbeat, patience, sample, tenure, margin.map(Real)).hash(state);
+    }
 }
 
 /// Why a [`Config`] was refused. Nothing was changed.

@@ -1,6 +1,12 @@
 //! What an operator chooses: the protocol, and the thesis's parameters.
 
+use core::{
+    hash::{Hash, Hasher},
+    mem,
+};
+
 use crate::{
+    hash::Real,
     time::Duration,
     topology::{criterion::Criterion, detector::Detection},
 };
@@ -42,6 +48,21 @@ pub enum Profile {
     },
 }
 
+impl Hash for Profile {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        mem::discriminant(self).hash(state);
+        match *self {
+            Self::TopologyAware { tick, probes } => (tick, probes).hash(state),
+            Self::Cel { rho } => Real(rho).hash(state),
+            Self::LinkState(settings) => settings.hash(state),
+            Self::Flooding { reading, period, timeout, numbered } => {
+                (reading, period, timeout, numbered).hash(state);
+            }
+            Self::Gomez { order, period } => (order, period).hash(state),
+        }
+    }
+}
+
 /// What hearing a probe means.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
 pub enum Probes {
@@ -53,7 +74,7 @@ pub enum Probes {
 }
 
 /// The settings of the hardened forms.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Hash, PartialEq)]
 pub struct LinkState {
     /// When changes are sent.
     pub spread: Spread,
@@ -83,6 +104,16 @@ pub enum Spread {
         /// Whether twins are relied on (C6).
         prune: bool,
     },
+}
+
+impl Hash for Spread {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        mem::discriminant(self).hash(state);
+        match *self {
+            Self::Tick(tick) => tick.hash(state),
+            Self::AtOnce { rho, prune } => (Real(rho), prune).hash(state),
+        }
+    }
 }
 
 /// How Flooding Degree is read: the text fits several (E16).
@@ -119,7 +150,7 @@ pub struct Hysteresis {
 }
 
 /// How to elect the most central node.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, Hash, PartialEq)]
 pub struct Config {
     pub(super) profile: Profile,
     pub(super) detection: Detection,

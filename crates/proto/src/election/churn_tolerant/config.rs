@@ -110,7 +110,7 @@ pub enum Criterion {
 }
 
 /// The chapter's parameters, which rules to follow, and the policies added to them.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub struct Config {
     pub(super) form: Form,
     pub(super) notify: Notify,

@@ -13,7 +13,7 @@ use crate::{
 };
 
 /// What the membership below says; any membership that can say this much will do.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub enum Feed {
     /// A member is listed, or what is known of it has changed. Suspects are listed (C-16). Of ourselves
     /// it sets incarnation and attribute.

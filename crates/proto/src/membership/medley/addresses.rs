@@ -6,7 +6,10 @@
 //! change says so in its next incarnation, so that of two introductions the newer is known.
 
 use alloc::{collections::BTreeMap, sync::Arc};
-use core::net::{IpAddr, SocketAddr};
+use core::{
+    hash::{Hash, Hasher},
+    net::{IpAddr, SocketAddr},
+};
 
 use crate::{
     id::{Boot, Incarnation, NodeId, Peer},
@@ -14,7 +17,7 @@ use crate::{
 };
 
 /// Up to three addresses, the best first.
-#[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Addresses([Option<SocketAddr>; MOST_ADDRESSES]);
 
 /// More than that many addresses are not passed on.
@@ -38,6 +41,22 @@ impl Addresses {
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
         self.0[0].is_none()
+    }
+}
+
+/// By octets: how the language hashes an address is its own affair, and may follow the machine's byte order.
+impl Hash for Addresses {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write_usize(self.iter().count());
+        for address in self.iter() {
+            match address {
+                SocketAddr::V4(it) => (4_u8, it.ip().octets(), it.port()).hash(state),
+                SocketAddr::V6(it) => {
+                    let (octets, port) = (it.ip().octets(), it.port());
+                    (6_u8, octets, port, it.flowinfo(), it.scope_id()).hash(state);
+                }
+            }
+        }
     }
 }
 

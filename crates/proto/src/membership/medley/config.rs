@@ -1,7 +1,10 @@
 //! What an operator chooses. Defaults are the chapter's, with its time unit of 100 ms.
 
+use core::hash::{Hash, Hasher};
+
 use super::message::MAX_UPDATES;
 use crate::{
+    hash::Real,
     mechanism::{pinged::Patience, sampling::MOST_DISTINCT},
     time::Duration,
 };
@@ -90,6 +93,13 @@ pub struct Attention {
     pub chance: f64,
 }
 
+impl Hash for Attention {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        let Self { timeout, chance } = *self;
+        (timeout, Real(chance)).hash(state);
+    }
+}
+
 /// The chapter's parameters, which rules to follow, and the policies added to them.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Config {
@@ -112,6 +122,36 @@ pub struct Config {
     pub(super) local_health: bool,
     pub(super) patient_suspicion: bool,
     pub(super) beat: Option<Duration>,
+}
+
+impl Hash for Config {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        // Every field is named, so that a new one is not forgotten.
+        let &Self {
+            form,
+            exponent,
+            selection,
+            bag_cap,
+            phase,
+            carriers,
+            piggyback,
+            period,
+            ack,
+            suspicion,
+            helpers,
+            active,
+            passive,
+            join_retry,
+            sync,
+            caution,
+            local_health,
+            patient_suspicion,
+            beat,
+        } = self;
+        (form, Real(exponent), selection, bag_cap, phase, carriers, piggyback).hash(state);
+        (period, ack, suspicion, helpers, active, passive, join_retry, sync).hash(state);
+        (caution, local_health, patient_suspicion, beat).hash(state);
+    }
 }
 
 /// Why a [`Config`] was refused. Nothing was changed.

@@ -99,7 +99,11 @@
 //! ```
 
 use alloc::{collections::VecDeque, vec::Vec};
-use core::convert::Infallible;
+use core::{
+    convert::Infallible,
+    hash::{Hash, Hasher},
+    mem,
+};
 
 use self::{
     addresses::Directory,
@@ -122,6 +126,7 @@ pub use self::{
     table::State,
 };
 use crate::{
+    hash::Real,
     id::{Boot, Incarnation, NodeId, Peer},
     machine::{Input, InputOf, Machine, OutboxOf, Rejected},
     mechanism::{
@@ -195,6 +200,20 @@ pub enum ContactChange {
         /// And what else.
         details: Details,
     },
+}
+
+impl Hash for ContactChange {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        mem::discriminant(self).hash(state);
+        match self {
+            Self::Near { id, distance, neighbour } => {
+                (id, Real(f64::from(*distance)), neighbour).hash(state);
+            }
+            Self::Gone { id } | Self::Found { id } => id.hash(state),
+            Self::Watchers(watchers) => watchers.hash(state),
+            Self::Ours { addresses, details } => (addresses, details).hash(state),
+        }
+    }
 }
 
 /// What the application should be told.
