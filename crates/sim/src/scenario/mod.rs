@@ -11,6 +11,7 @@ mod digest;
 mod error;
 mod fault;
 mod field;
+mod node;
 mod protocol;
 mod read;
 mod section;
@@ -28,6 +29,7 @@ use crate::{environment::Environment, membership_trace::MembershipTrace, trace::
 
 pub use self::error::{Place, ScenarioError};
 pub use self::field::{LevyProfile, Mobility, Radio, SharedMovement, Wifi};
+pub use self::node::NodeSettings;
 #[cfg(test)]
 pub(crate) use self::read::THESIS;
 
@@ -184,6 +186,8 @@ pub enum Protocol {
         /// The election.
         election: churn_tolerant::Config,
     },
+    /// `[node]`: what an agent runs, with an agent's settings.
+    Node(NodeSettings),
 }
 
 /// Lists of members to elect on.
