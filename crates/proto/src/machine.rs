@@ -11,7 +11,10 @@
 //!    its past life persisted; then give it [`Input::Start`].
 //! 2. **The drain rule.** After *every* input, carry out the effects in the outbox in order, then
 //!    read the deadline again. Order matters: a [`Effect::Persist`] that stands before a send must be
-//!    durable before the send leaves.
+//!    durable before the send leaves. If it cannot be made durable, nothing that follows in this drain is sent,
+//!    and nothing that follows is persisted; what is emitted is told all the same. A machine whose
+//!    [`Machine::Feed`] can say so is then told, as its very next input; any other is stopped at once, as if it
+//!    had crashed, for that is a fault it is made for.
 //! 3. When the deadline has come, give [`Input::Timeout`]. Late, early and repeated timeouts are
 //!    harmless.
 //! 4. **Input before timers.** When a message and a deadline fall on the same instant, or a host
@@ -27,6 +30,8 @@
 //! 2. After [`Input::Timeout`] no deadline is at or before `now`.
 //! 3. Once running, no allocation per input on the hot path.
 //! 4. Equal machines given equal inputs give equal effects.
+//! 5. Who is told that something was not kept may try to persist again, but not for ever at one instant: it
+//!    waits for a deadline before it tries the same once more.
 //!
 //! # Example: a host in twenty lines
 //!

@@ -9,6 +9,9 @@
 //! Of a membership the safety invariants are those of [`lists`](crate::lists), and the promise is that in time
 //! everybody live and connected is on everybody's list, and everybody gone on nobody's. It has no leader to hit:
 //! somebody at random is hit instead.
+//!
+//! The first subjects are the [modes as shipped](shipped): whole nodes, made from the table of presets that agents are
+//! made from, with nothing changed. The rest are the protocols by themselves, and their published forms.
 
 use std::{collections::BTreeMap, fmt, str::FromStr};
 
@@ -29,10 +32,13 @@ use bellwether_proto::{
 };
 use rayon::prelude::*;
 
+mod shipped;
+
 use crate::{
-    invariant::{Settles, Violation},
+    invariant::{OlderLifeStops, Settles, Violation},
     lists::Promise,
     log::Log,
+    metric::Metric,
     run::{run, run_logged},
     scenario::{
         AnnounceSettings, BanditSettings, Delay, DelayLaw, Fault, FaultKind, Loss, Network, Per,
@@ -96,13 +102,25 @@ pub enum Case {
     Pause,
     /// Clocks run up to a thousandth fast and slow.
     Drift,
+    /// Disks refuse everything for a while, the leader's or half of all, and meanwhile somebody has to be elected.
+    Disk,
+    /// The leader's disk is copied, and the copy started as a later life of it; the earlier one runs on.
+    Clone,
+    /// One node was told something else than the others. Whatever that is, nobody is harmed; where a majority decides
+    /// the others do without it. Not a list of members or voters that has a majority in that node alone: such a node
+    /// is a cluster of its own, and neither it nor the others can know that it was not meant to be.
+    Differing,
+    /// Nodes join while a leader is being elected, another having crashed.
+    JoinElecting,
+    /// Some of the nodes are started much later than the others.
+    HalfStarted,
     /// A random mixture of all the above.
     Swarm,
 }
 
 impl Case {
     /// Every case, in the order of reports.
-    pub const ALL: [Self; 17] = [
+    pub const ALL: [Self; 22] = [
         Self::Elect,
         Self::Crash,
         Self::Leave,
@@ -119,8 +137,21 @@ impl Case {
         Self::MassRestart,
         Self::Pause,
         Self::Drift,
+        Self::Disk,
+        Self::Clone,
+        Self::Differing,
+        Self::JoinElecting,
+        Self::HalfStarted,
         Self::Swarm,
     ];
+
+    /// Whether it takes a host: something befalls a machine's disk, identity or settings.
+    pub const fn is_of_hosts(self) -> bool {
+        matches!(
+            self,
+            Self::Disk | Self::Clone | Self::Differing | Self::JoinElecting | Self::HalfStarted
+        )
+    }
 
     /// The name in reports and on the command line.
     pub const fn name(self) -> &'static str {
@@ -141,6 +172,11 @@ impl Case {
             Self::MassRestart => "mass-restart",
             Self::Pause => "pause",
             Self::Drift => "drift",
+            Self::Disk => "disk",
+            Self::Clone => "clone",
+            Self::Differing => "differing",
+            Self::JoinElecting => "join-electing",
+            Self::HalfStarted => "half-started",
             Self::Swarm => "swarm",
         }
     }
@@ -185,7 +221,8 @@ pub fn subjects() -> Vec<Subject> {
         let subject = announce(name, suppression, Rules::AsPublished);
         Subject { known_to_break: deposed, ..subject }
     };
-    vec![
+    let mut all = shipped::subjects();
+    all.extend([
         announce("le-a", at_once, Rules::Hardened),
         announce("le-s", uniform, Rules::Hardened),
         with("le-m", |config| config.with_criterion(Criterion::Wake)),
@@ -210,15 +247,24 @@ pub fn subjects() -> Vec<Subject> {
         stacked("churn-preferred", Variant::Preferred),
         stacked("churn-hybrid", Variant::Hybrid),
         arbitrated("ring", None),
-        arbitrated("leased", Some(Flavour::Quorum)),
-        arbitrated("leased-conservative", Some(Flavour::Conservative)),
-        arbitrated("leased-fast", Some(Flavour::Fast)),
+        arbitrated("leased-bare", Some(Flavour::Quorum)),
+        arbitrated("leased-bare-conservative", Some(Flavour::Conservative)),
+        arbitrated("leased-bare-fast", Some(Flavour::Fast)),
         learned("bandit", Policy::EPSILON_GREEDY),
         learned("bandit-thompson", Policy::Thompson { discount: 0.95 }),
-        centred("central", LinkState::at_once(1.0)),
+        centred("central-bare", LinkState::at_once(1.0)),
         centred("central-gossip", LinkState::at_once(0.7)),
         centred("central-ticking", LinkState::ticking(LONGEST_DELAY)),
-    ]
+    ]);
+    all
+}
+
+impl Subject {
+    /// The cases it is tried in.
+    pub fn cases(&self) -> impl Iterator<Item = Case> {
+        let hosted = matches!(self.protocol, Protocol::Node(_));
+        Case::ALL.into_iter().filter(move |case| hosted || !case.is_of_hosts())
+    }
 }
 
 /// One leader to a component once links stay as they are. Beacons come late by a delay and go missing by the handful;
@@ -344,6 +390,22 @@ pub struct Trial {
     pub quiet_from: Time,
     /// By then all must agree, to the end.
     pub settled_by: Time,
+    /// Whether that is promised here.
+    pub live: bool,
+}
+
+/// What came of a trial.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Judgement {
+    /// What did not hold.
+    pub violations: Vec<Violation>,
+    /// Which situations could have arisen.
+    pub situations: Vec<Situation>,
+    /// Of a leased election, the shortest time from the last instant at which one could act to the first at which
+    /// another could.
+    pub smallest_gap: Option<Duration>,
+    /// How long after it had got quiet all agreed for good, where that is promised.
+    pub settled_after: Option<Duration>,
 }
 
 impl Trial {
@@ -353,6 +415,9 @@ impl Trial {
         let Some(settles_within) = subject.settles_within else {
             return Self::of_membership(subject, case, rng);
         };
+        if let Protocol::Node(settings) = &subject.protocol {
+            return shipped::trial(subject, settings, case, rng);
+        }
         let nodes = 2 + rng.below(8) as u32;
         let delay = delay(&mut rng);
         let mut faults = Vec::new();
@@ -366,7 +431,12 @@ impl Trial {
         let settled = quiet + settles_within;
         let network = network(nodes, Placement::Mesh, delay);
         let scenario = scenario(subject, case, settled + WATCHED, network, faults);
-        Self { scenario, quiet_from: Time::ZERO + quiet, settled_by: Time::ZERO + settled }
+        Self {
+            scenario,
+            quiet_from: Time::ZERO + quiet,
+            settled_by: Time::ZERO + settled,
+            live: true,
+        }
     }
 
     fn of_membership(subject: &Subject, case: Case, mut rng: Rng) -> Self {
@@ -398,29 +468,48 @@ impl Trial {
         let promise = Promise::new(&scenario, config);
         let settled = quiet + promise.mending.max(promise.forgetting).unwrap_or(PERIOD * 200);
         scenario.duration = settled + WATCHED;
-        Self { scenario, quiet_from: Time::ZERO + quiet, settled_by: Time::ZERO + settled }
+        Self {
+            scenario,
+            quiet_from: Time::ZERO + quiet,
+            settled_by: Time::ZERO + settled,
+            live: true,
+        }
     }
 
-    /// Runs it and returns what did not hold, and which situations could have arisen.
-    pub fn judge(&self, seed: u64, log: Log<'_>) -> (Vec<Violation>, Vec<Situation>) {
+    /// Runs it and judges what happened.
+    pub fn judge(&self, seed: u64, log: Log<'_>) -> Judgement {
         let outcome = run_logged(&self.scenario, seed, log)
             .expect("everybody hears everybody, or enough that some draw is connected");
-        let mut violations = outcome.violations;
+        let gap = outcome.value(Metric::SmallestGap);
+        let mut judgement = Judgement {
+            violations: outcome.violations,
+            situations: outcome.sometimes,
+            smallest_gap: gap.map(|gap| Duration::from_micros(libm::round(gap * 1e6) as u64)),
+            settled_after: None,
+        };
+        if let Err(detail) = outcome.ghosts.by(self.settled_by) {
+            let (invariant, at) = (OlderLifeStops::NAME, self.settled_by);
+            judgement.violations.push(Violation { invariant, at, detail });
+        }
         let judged_by_lists = matches!(self.scenario.protocol, Protocol::Medley(_));
-        if judged_by_lists || is_arbitrated(&self.scenario.protocol) {
-            return (violations, outcome.sometimes);
+        if judged_by_lists || is_arbitrated(&self.scenario.protocol) || !self.live {
+            return judgement;
         }
         let mut settles = Settles::new(self.settled_by);
+        let mut last = self.quiet_from;
         for (from, to) in outcome.disagreements {
-            if let Err(detail) = settles.disagreement(from, to) {
-                violations.push(Violation { invariant: Settles::NAME, at: to, detail });
-                break;
+            last = last.max(to);
+            if let Err(detail) = settles.disagreement(from, to)
+                && judgement.violations.iter().all(|other| other.invariant != Settles::NAME)
+            {
+                let violation = Violation { invariant: Settles::NAME, at: to, detail };
+                judgement.violations.push(violation);
             }
         }
-        let mut situations: Vec<Situation> = outcome.sometimes;
+        judgement.settled_after = Some(last.since(self.quiet_from));
         let (situation, arose) = settles.sometimes();
-        situations.push((Settles::NAME, situation, arose));
-        (violations, situations)
+        judgement.situations.push((Settles::NAME, situation, arose));
+        judgement
     }
 }
 
@@ -443,6 +532,11 @@ pub struct Verdict {
     pub failures: Vec<(u64, Violation)>,
     /// How many seeds each situation could have arisen in.
     pub situations: BTreeMap<(&'static str, &'static str), u64>,
+    /// Of a leased election, the shortest time from the last instant at which one could act to the first at which
+    /// another could.
+    pub smallest_gap: Option<Duration>,
+    /// The longest it took from quiet to agreement for good, where that is promised.
+    pub settled_after: Option<Duration>,
 }
 
 /// Tries a case with `seeds` seeds, or fewer of a [costly](Subject::cost) subject, from `first` on, in parallel; `finished` is called after each.
@@ -458,17 +552,28 @@ pub fn sweep(
         .into_par_iter()
         .map(|index| {
             let seed = first.wrapping_add(index);
-            let (violations, situations) = Trial::new(subject, case, seed).judge(seed, Log::none());
+            let judgement = Trial::new(subject, case, seed).judge(seed, Log::none());
             finished();
-            (seed, violations, situations)
+            (seed, judgement)
         })
         .collect();
-    let mut verdict = Verdict { case, seeds, failures: Vec::new(), situations: BTreeMap::new() };
-    for (seed, violations, situations) in results {
+    let mut verdict = Verdict {
+        case,
+        seeds,
+        failures: Vec::new(),
+        situations: BTreeMap::new(),
+        smallest_gap: None,
+        settled_after: None,
+    };
+    for (seed, judgement) in results {
+        let Judgement { violations, situations, smallest_gap, settled_after } = judgement;
         verdict.failures.extend(violations.into_iter().next().map(|first| (seed, first)));
         for (invariant, situation, arose) in situations {
             *verdict.situations.entry((invariant, situation)).or_insert(0) += u64::from(arose);
         }
+        let gaps = verdict.smallest_gap.into_iter().chain(smallest_gap);
+        verdict.smallest_gap = gaps.min();
+        verdict.settled_after = verdict.settled_after.max(settled_after);
     }
     verdict
 }
@@ -478,7 +583,7 @@ pub fn sweep(
 pub fn behaviour() -> TraceHash {
     let mut digest = TraceHash::new();
     for subject in subjects() {
-        for case in Case::ALL {
+        for case in subject.cases() {
             let scenario = Trial::new(&subject, case, 1).scenario;
             let outcome = run(&scenario, 1);
             let outcome =
@@ -606,17 +711,40 @@ fn trouble(case: Case, rng: &mut Rng, faults: &mut Vec<Fault>) -> Duration {
             add(at, FaultKind::Drift { who: Who::Fraction(0.5), ppm: -ppm });
             at
         }
-        Case::Swarm => swarm(rng, faults),
+        Case::Disk => {
+            let who = if rng.chance(0.5) { leader } else { Who::Fraction(0.5) };
+            add(at, FaultKind::Disk { who, length });
+            add(at + rng.up_to(length), FaultKind::Elect(Who::All));
+            at + length
+        }
+        Case::Clone => {
+            add(at, FaultKind::Clone { who: leader });
+            at
+        }
+        // What differs is no fault of the world.
+        Case::Differing => Duration::ZERO,
+        Case::JoinElecting => {
+            let join = at + rng.up_to(Duration::from_secs(3));
+            add(at, FaultKind::Crash(leader));
+            add(join, FaultKind::Join { count: 1 + rng.below(3) as u32 });
+            join
+        }
+        Case::HalfStarted => {
+            let who = Who::Fraction(0.2 + rng.unit() * 0.6);
+            add(Duration::ZERO, FaultKind::Late { who, until: at });
+            at
+        }
+        Case::Swarm => swarm(OF_MACHINES, rng, faults),
     }
 }
 
 /// Some of the other cases, one after another and overlapping; then everything is healed, everybody who
 /// crashed is brought back, and one more joins, lest all have left.
-fn swarm(rng: &mut Rng, faults: &mut Vec<Fault>) -> Duration {
+fn swarm(cases: &[Case], rng: &mut Rng, faults: &mut Vec<Fault>) -> Duration {
     let mut quiet = Duration::ZERO;
     let mut start = Duration::ZERO;
     for _ in 0..1 + rng.below(6) {
-        let case = Case::ALL[rng.below(Case::ALL.len() as u64 - 1) as usize];
+        let case = cases[rng.below(cases.len() as u64) as usize];
         let mut some = Vec::new();
         quiet = quiet.max(start + trouble(case, rng, &mut some));
         for fault in &mut some {
@@ -644,7 +772,7 @@ fn upheaval(rng: &mut Rng, faults: &mut Vec<Fault>) -> Duration {
     let mut start = Duration::ZERO;
     let mut over = Duration::ZERO;
     for _ in 0..1 + rng.below(6) {
-        let case = Case::ALL[rng.below(Case::ALL.len() as u64 - 1) as usize];
+        let case = OF_MACHINES[rng.below(OF_MACHINES.len() as u64) as usize];
         let mut some = Vec::new();
         let length = trouble(case, rng, &mut some);
         let stretch = if rng.chance(0.2) { 2 + rng.below(8) } else { 1 };
@@ -686,6 +814,8 @@ fn aim_at_random(kind: &mut FaultKind) {
     if let FaultKind::Crash(who)
     | FaultKind::Leave(who)
     | FaultKind::Pause { who, .. }
+    | FaultKind::Disk { who, .. }
+    | FaultKind::Clone { who }
     | FaultKind::Cut { from: Some(who), .. }
     | FaultKind::Cut { to: Some(who), .. } = kind
         && *who == Who::Leader
@@ -694,7 +824,25 @@ fn aim_at_random(kind: &mut FaultKind) {
     }
 }
 
-/// Of a membership.
+/// What is mixed where there are no hosts.
+const OF_MACHINES: &[Case] = &[
+    Case::Elect,
+    Case::Crash,
+    Case::Leave,
+    Case::Join,
+    Case::Partition,
+    Case::Heal,
+    Case::Deaf,
+    Case::Mute,
+    Case::Loss,
+    Case::Duplication,
+    Case::Reordering,
+    Case::RestartKept,
+    Case::RestartLost,
+    Case::MassRestart,
+    Case::Pause,
+    Case::Drift,
+];
 /// For the membership to mend its lists, and for an election on top. Measured, not derived: no run of 240 seeds of
 /// any case needed more.
 const ELECTED: Duration = Duration::from_secs(60);

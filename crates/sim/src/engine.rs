@@ -9,14 +9,14 @@
 //! noticed when the wake-up comes and finds nothing due; one that moved earlier gets an earlier wake-up,
 //! and the old one is recognised as stale. Neither counts as an event.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use bellwether_proto::{
     Boot, Duration, Effect, EffectOf, Input, InputOf, Machine, NodeId, Outbox, OutboxOf, Peer,
     Rejected, Rng, Seed, Time, wire,
 };
 
-pub use self::observer::Observer;
+pub use self::{disk::HostFeeds, observer::Observer};
 use crate::{
     clock::Clock,
     network::{Arrival, Network, Travel},
@@ -32,9 +32,20 @@ pub struct Sim<M: Machine, O = ()> {
     network: Network,
     nodes: Vec<Node<M>>,
     disks: Vec<Option<M::Durable>>,
+    /// Whose disks keep nothing at present.
+    failing: BTreeSet<u32>,
+    /// How many failures in a row a machine has just been told of.
+    unkept: u32,
+    feeds: HostFeeds<M>,
     /// Empty until a clock drifts.
     clocks: Vec<Clock>,
     frozen: BTreeMap<u32, Frozen<M>>,
+    /// Earlier lives that run on though their identities were cloned, by order; those that have ended stay.
+    ghosts: Vec<Ghost<M>>,
+    /// What ghosts are about to be told.
+    notices: Vec<Notice>,
+    /// Empty unless an identity was cloned.
+    seals: Seals,
     parcels: Parcels<M::Message>,
     outbox: OutboxOf<M>,
     arrivals: Vec<Arrival>,
@@ -96,8 +107,9 @@ struct Frozen<M: Machine> {
 /// An event: a message for a node, or its wake-up.
 #[derive(Clone, Copy, Debug)]
 struct Event {
+    /// Of a ghost or a notice the index among its kind.
     node: u32,
-    /// Index of the message, or [`WAKE`], [`ASK`] or [`FRAME_ENDS`].
+    /// Index of the message, or [`WAKE`], [`ASK`], [`FRAME_ENDS`], [`GHOST_WAKES`] or [`NOTICE`].
     parcel: u32,
 }
 
@@ -112,7 +124,7 @@ pub struct Counters {
     pub deliveries: u64,
     /// Receivers that lost a message on the way.
     pub lost: u64,
-    /// Receivers that were down, cut off, out of reach or had a full buffer.
+    /// Receivers that were down, cut off, out of reach, had a full buffer or knew a later life of the sender.
     pub undeliverable: u64,
     /// Inputs the machines refused.
     pub rejected: u64,
@@ -130,7 +142,11 @@ pub struct Counters {
 pub const LONGEST_WAY: usize = 6;
 
 mod air;
+mod disk;
+mod ghost;
 mod observer;
+
+use self::ghost::{Ghost, Notice, Seals};
 
 impl<M: Machine, O: Observer<M>> Sim<M, O> {
     /// A network of `nodes` absent nodes, whose machines `build` makes as they start.
@@ -142,8 +158,14 @@ impl<M: Machine, O: Observer<M>> Sim<M, O> {
             network,
             nodes: std::iter::repeat_with(absent).take(nodes as usize).collect(),
             disks: std::iter::repeat_with(|| None).take(nodes as usize).collect(),
+            failing: BTreeSet::new(),
+            unkept: 0,
+            feeds: HostFeeds::default(),
             clocks: Vec::new(),
             frozen: BTreeMap::new(),
+            ghosts: Vec::new(),
+            notices: Vec::new(),
+            seals: Seals::default(),
             parcels: Parcels::new(),
             outbox: Outbox::new(),
             arrivals: Vec::new(),
@@ -165,6 +187,12 @@ impl<M: Machine, O: Observer<M>> Sim<M, O> {
         self
     }
 
+    /// Lets machines know what befalls their hosts; those that cannot be told are stopped instead.
+    pub fn with_host_feeds(mut self, feeds: HostFeeds<M>) -> Self {
+        self.feeds = feeds;
+        self
+    }
+
     /// Back to the beginning, with nobody there, and another seed. What was learnt of the network stays: paths
     /// are dear, and the same in every run on one placement.
     pub fn renew(&mut self, seed: Seed, network: Rng) {
@@ -175,8 +203,12 @@ impl<M: Machine, O: Observer<M>> Sim<M, O> {
             *node = Node { machine: None, wake: Time::NEVER, boot: 0, status: Status::Absent };
         }
         self.disks.fill(None);
+        self.failing.clear();
         self.clocks.clear();
         self.frozen.clear();
+        self.ghosts.clear();
+        self.notices.clear();
+        self.seals = Seals::default();
         self.parcels.clear();
         self.seed = seed.named("node");
         self.hash = TraceHash::new();
@@ -266,6 +298,8 @@ impl<M: Machine, O: Observer<M>> Sim<M, O> {
                 WAKE => self.wake(event.node),
                 ASK => self.ask(event.node),
                 FRAME_ENDS => self.frame_ends(event.node),
+                GHOST_WAKES => self.wake_ghost(event.node),
+                NOTICE => self.notice(event.node),
                 parcel => self.deliver(event.node, parcel),
             }
             if self.observer.done() {
@@ -303,6 +337,7 @@ impl<M: Machine, O: Observer<M>> Sim<M, O> {
         let machine = (self.build)(peer(node, boot), seed, self.disks[slot].clone());
         self.nodes[slot] =
             Node { machine: Some(machine), wake: Time::NEVER, boot, status: Status::Up };
+        self.seals.renew(node, boot);
         self.network.set_up(node, true);
         self.observer.started(self.now, node_id(node), state);
     }
@@ -447,6 +482,9 @@ impl<M: Machine, O: Observer<M>> Sim<M, O> {
                 return self.parcels.release(parcel);
             }
         }
+        if !self.seals.is_empty() && !self.seals.hears(to, sender) {
+            return self.refuse(to, parcel);
+        }
         let via = NodeId::new(u64::from(self.network.via(from, to)));
         let input = Input::Message { from: sender, via, message: self.parcels.message(parcel) };
         let local = local(&self.clocks, to, self.now);
@@ -510,8 +548,17 @@ impl<M: Machine, O: Observer<M>> Sim<M, O> {
         }
         while let Some(effect) = self.outbox.pop() {
             self.observer.effect(self.now, node_id(index), &effect);
+            if matches!(effect, Effect::Persist(_)) && self.failing.contains(&index) {
+                return self.not_kept(index);
+            }
             self.carry_out(index, effect);
         }
+        self.settled(index);
+    }
+
+    /// All effects of an input have been carried out.
+    #[inline]
+    fn settled(&mut self, index: u32) {
         if let Some(machine) = &self.nodes[index as usize].machine {
             self.observer.handled(self.now, node_id(index), machine);
         }
@@ -521,18 +568,28 @@ impl<M: Machine, O: Observer<M>> Sim<M, O> {
     #[inline]
     fn carry_out(&mut self, index: u32, effect: EffectOf<M>) {
         let stays = matches!(effect, Effect::Persist(_) | Effect::Emit(_));
-        if !stays && self.nodes[index as usize].status == Status::Choked {
+        let Node { status, boot, .. } = self.nodes[index as usize];
+        if !stays && status == Status::Choked {
             if let Some(frozen) = self.frozen.get_mut(&index) {
                 frozen.held.push(effect);
             }
             return;
         }
         match effect {
+            Effect::Persist(state) => self.disks[index as usize] = Some(state),
+            effect => self.send(index, boot, effect),
+        }
+    }
+
+    /// Sends what is to be sent, from a node's place and as this life of it.
+    #[inline]
+    fn send(&mut self, index: u32, boot: u32, effect: EffectOf<M>) {
+        match effect {
             Effect::Send { to, message } => {
                 self.hash.fold(to.get());
                 let muffled = self.muffle.as_mut().is_some_and(|muffle| muffle(index, &message));
                 if self.network.air().is_some() && !muffled {
-                    return self.transmit(index, Some(to), message);
+                    return self.transmit((index, boot), Some(to), message);
                 }
                 let travel = match u32::try_from(to.get()) {
                     Ok(to) if (to as usize) < self.nodes.len() && !muffled => {
@@ -541,38 +598,42 @@ impl<M: Machine, O: Observer<M>> Sim<M, O> {
                     _ if muffled => Travel { transmissions: 1, lost: 1, unreachable: 0 },
                     _ => Travel { unreachable: 1, ..Travel::default() },
                 };
-                self.dispatch(index, Some(to), message, travel);
+                self.dispatch((index, boot), Some(to), message, travel);
             }
             Effect::Broadcast(message) => {
                 self.hash.fold(Tag::Broadcast as u64);
                 if self.network.air().is_some() {
-                    return self.transmit(index, None, message);
+                    return self.transmit((index, boot), None, message);
                 }
                 let travel = self.network.broadcast(index, &mut self.arrivals);
-                self.dispatch(index, None, message, travel);
+                self.dispatch((index, boot), None, message, travel);
             }
             Effect::Multicast(message) => {
                 self.hash.fold(Tag::Multicast as u64);
                 if self.network.air().is_some() {
-                    return self.transmit(index, None, message);
+                    return self.transmit((index, boot), None, message);
                 }
                 let travel = self.network.multicast(index, &mut self.arrivals);
-                self.dispatch(index, None, message, travel);
+                self.dispatch((index, boot), None, message, travel);
             }
-            Effect::Persist(state) => self.disks[index as usize] = Some(state),
-            Effect::Emit(_) => {}
+            Effect::Persist(_) | Effect::Emit(_) => {}
         }
     }
 
     /// Puts the copies of a message on their way.
     #[inline]
-    fn dispatch(&mut self, from: u32, to: Option<NodeId>, message: M::Message, travel: Travel) {
+    fn dispatch(
+        &mut self,
+        (from, boot): (u32, u32),
+        to: Option<NodeId>,
+        message: M::Message,
+        travel: Travel,
+    ) {
         self.count(from, to, &message, travel);
         if self.arrivals.is_empty() {
             return;
         }
-        let sender = peer(from, self.nodes[from as usize].boot);
-        let parcel = self.parcels.store(sender, message, self.arrivals.len() as u32);
+        let parcel = self.parcels.store(peer(from, boot), message, self.arrivals.len() as u32);
         for arrival in self.arrivals.drain(..) {
             let at = key(self.now + arrival.after, Lane::Delivery);
             self.queue.push(at, Event { node: arrival.to, parcel });
@@ -738,6 +799,14 @@ enum Tag {
     Feed,
     Choke,
     Command,
+    DiskFails,
+    DiskWorks,
+    NotKept,
+    Clone,
+    Refuse,
+    GhostWakes,
+    Superseded,
+    GhostGone,
 }
 
 #[inline]
@@ -767,6 +836,9 @@ const WAKE: u32 = u32::MAX;
 /// Instead of a message: whether the node's radio sends now, and the end of what it sends.
 const ASK: u32 = u32::MAX - 1;
 const FRAME_ENDS: u32 = u32::MAX - 2;
+/// Instead of a message: the wake-up of a ghost, and a notice that it is one.
+const GHOST_WAKES: u32 = u32::MAX - 3;
+const NOTICE: u32 = u32::MAX - 4;
 /// Half the range of [`Time`], so that a key holds an instant and a lane: 292,000 years.
 const LAST: Time = Time::from_micros(u64::MAX >> 1);
 

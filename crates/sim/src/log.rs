@@ -14,7 +14,8 @@ pub struct Entry {
     /// To whom, or who did it.
     pub node: NodeId,
     /// What, in one word: `boot`, `start`, `deliver`, `timeout`, `leave`, `feed`, `command`, `reject`,
-    /// `send`, `broadcast`, `multicast`, `persist`, `emit`, `wait`, `stop`.
+    /// `send`, `broadcast`, `multicast`, `persist`, `not-kept`, `emit`, `wait`, `stop`; and of an
+    /// earlier life that runs on beside it, `ghost`, `ghost-gone`.
     pub what: &'static str,
     /// The particulars.
     pub detail: String,
@@ -128,15 +129,31 @@ impl<M: Machine> Observer<M> for Log<'_> {
         });
     }
 
+    fn not_kept(&mut self, now: Time, node: NodeId) {
+        self.note(now, node, "not-kept", String::new);
+    }
+
     #[inline]
     fn handled(&mut self, now: Time, node: NodeId, machine: &M) {
-        self.note(now, node, "wait", || match machine.deadline() {
-            Some((at, why)) => format!("until {at} for {why:?}"),
-            None => "for ever".into(),
-        });
+        self.note(now, node, "wait", || waiting(machine));
+    }
+
+    fn ghost_handled(&mut self, now: Time, node: NodeId, machine: &M) {
+        self.note(now, node, "ghost", || waiting(machine));
+    }
+
+    fn ghost_gone(&mut self, now: Time, node: NodeId) {
+        self.note(now, node, "ghost-gone", String::new);
     }
 
     fn stopped(&mut self, now: Time, node: NodeId) {
         self.note(now, node, "stop", String::new);
+    }
+}
+
+fn waiting<M: Machine>(machine: &M) -> String {
+    match machine.deadline() {
+        Some((at, why)) => format!("until {at} for {why:?}"),
+        None => "for ever".into(),
     }
 }

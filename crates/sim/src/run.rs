@@ -1,5 +1,6 @@
 //! Runs of scenarios, one or many, and what they amount to.
 
+mod node;
 mod report;
 
 use std::{cell::RefCell, rc::Rc};
@@ -29,7 +30,7 @@ use crate::{
     detection::{Detected, Detecting},
     electing::{Electing, Electorate},
     engine::{Builder, Counters, Muffle, Observer, Sim},
-    invariant::Violation,
+    invariant::{OlderLifeStops, Violation},
     lists::{Lists, Promise},
     log::Log,
     membership_trace::{MembershipTrace, Recorder, Suspects},
@@ -64,6 +65,8 @@ pub struct Outcome {
     pub sometimes: Vec<(&'static str, &'static str, bool)>,
     /// When all did not agree: from, to. Empty without an election.
     pub disagreements: Vec<(Time, Time)>,
+    /// Earlier lives of nodes that ran on beside later ones.
+    pub ghosts: OlderLifeStops,
 }
 
 impl Outcome {
@@ -133,6 +136,7 @@ pub fn run_logged(scenario: &Scenario, seed: u64, log: Log<'_>) -> Result<Outcom
             Ok(study.expect("this is what it studies").outcome)
         }
         Protocol::Bandit(settings) => serving::run(scenario, settings, seed, log),
+        Protocol::Node(settings) => node::run(scenario, settings, seed, log),
         Protocol::OnLists { lists, election } => {
             run_on_lists(scenario, seed, log, lists, *election)
         }
@@ -366,6 +370,7 @@ fn run_trials(
         violations: Vec::new(),
         sometimes: Vec::new(),
         disagreements: Vec::new(),
+        ghosts: OlderLifeStops::default(),
     })
 }
 
@@ -644,6 +649,7 @@ pub(crate) fn outcome<M: Machine, O: Observer<M>>(
         violations: Vec::new(),
         sometimes: Vec::new(),
         disagreements: Vec::new(),
+        ghosts: OlderLifeStops::default(),
     }
 }
 

@@ -74,6 +74,8 @@ pub fn play_at<M: Machine, O: Observer<M> + Favourite>(
     mut look: impl FnMut(&mut Sim<M, O>) -> Time,
 ) -> Result<(), Disconnected> {
     let mut schedule = Schedule::new(scenario, seed);
+    schedule.plan_starts(sim, seed)?;
+    schedule.plan_faults(seed);
     let end = Time::ZERO + scenario.duration;
     let mut next = Time::ZERO;
     loop {
@@ -127,6 +129,8 @@ struct Schedule<'a> {
     troubles: Vec<usize>,
     /// Directed pairs that are cut, by the number of the cut; 0 is all that have no end.
     cuts: BTreeMap<u64, BTreeSet<(u32, u32)>>,
+    /// Until when disks fail.
+    disks: BTreeMap<u32, Time>,
     joined: u32,
 }
 
@@ -137,6 +141,8 @@ enum Step {
     /// The end of trouble on all links that the fault of this index began.
     End(usize),
     Resume(u32),
+    /// The end of a failure of a node's disk.
+    MendDisk(u32),
     /// The end of the cut of this number.
     Mend(u64),
     /// The next turn of a node that the fault of this index starves until the given instant.
@@ -149,7 +155,7 @@ enum Step {
 
 impl<'a> Schedule<'a> {
     fn new(scenario: &'a Scenario, seed: Seed) -> Self {
-        let mut schedule = Self {
+        Self {
             scenario,
             steps: BTreeMap::new(),
             planned: 0,
@@ -158,23 +164,43 @@ impl<'a> Schedule<'a> {
             turns: seed.named("starve").rng(),
             troubles: Vec::new(),
             cuts: BTreeMap::new(),
+            disks: BTreeMap::new(),
             joined: 0,
-        };
+        }
+    }
+
+    fn plan_starts<M: Machine, O: Observer<M> + Favourite>(
+        &mut self,
+        sim: &Sim<M, O>,
+        seed: Seed,
+    ) -> Result<(), Disconnected> {
+        let network = &self.scenario.network;
+        let mut from = vec![Time::ZERO; network.nodes as usize];
+        for fault in &self.scenario.faults {
+            let FaultKind::Late { who, until } = &fault.kind else { continue };
+            let punctual = (0..network.nodes).filter(|&node| from[node as usize] == Time::ZERO);
+            for node in self.choose(sim, who, punctual.collect())? {
+                from[node as usize] = Time::ZERO + *until;
+            }
+        }
         let mut starts = seed.named("start").rng();
         let mut starting = BTreeMap::<Time, Vec<u32>>::new();
-        for node in 0..scenario.network.nodes {
-            let after = starts.up_to(scenario.network.start_spread);
-            starting.entry(Time::ZERO + after).or_default().push(node);
+        for (node, from) in (0..).zip(from) {
+            let after = starts.up_to(network.start_spread);
+            starting.entry(from + after).or_default().push(node);
         }
         for (at, nodes) in starting {
-            schedule.plan(at, Step::Start(nodes));
+            self.plan(at, Step::Start(nodes));
         }
+        Ok(())
+    }
+
+    fn plan_faults(&mut self, seed: Seed) {
         let mut spreads = seed.named("spread").rng();
-        for (index, fault) in scenario.faults.iter().enumerate() {
+        for (index, fault) in self.scenario.faults.iter().enumerate() {
             let at = fault.at + spreads.up_to(fault.spread);
-            schedule.plan(Time::ZERO + at, Step::Begin(index));
+            self.plan(Time::ZERO + at, Step::Begin(index));
         }
-        schedule
     }
 
     fn plan(&mut self, at: Time, step: Step) {
@@ -195,6 +221,9 @@ impl<'a> Schedule<'a> {
         match step {
             Step::Start(nodes) => sim.start_all(&nodes, State::Lost),
             Step::Resume(node) => sim.resume(node),
+            // Unless another failure of it has begun meanwhile and lasts longer.
+            Step::MendDisk(node) if self.disks.get(&node).is_some_and(|&end| end > now) => {}
+            Step::MendDisk(node) => sim.mend_disk(node),
             Step::Mend(number) => self.mend(sim, number),
             Step::Freeze { node, fault, end } => self.freeze(sim, now, (node, fault, end)),
             Step::End(index) => {
@@ -249,6 +278,20 @@ impl<'a> Schedule<'a> {
                     self.plan(now + *length, Step::Resume(node));
                 }
             }
+            FaultKind::Disk { who, length } => {
+                let end = now + *length;
+                for node in self.live(sim, who)? {
+                    sim.fail_disk(node);
+                    let last = self.disks.entry(node).or_insert(end);
+                    *last = end.max(*last);
+                    self.plan(end, Step::MendDisk(node));
+                }
+            }
+            FaultKind::Clone { who } => {
+                self.live(sim, who)?.into_iter().for_each(|node| sim.clone_identity(node));
+            }
+            // Their starts have been planned.
+            FaultKind::Late { .. } => {}
             FaultKind::Starve { who, blocked, running, length, .. } => {
                 for node in self.live(sim, who)? {
                     let first = now + self.turns.up_to(*blocked + *running);

@@ -10,7 +10,7 @@ use bellwether_proto::{
 use crate::{
     engine::{Builder, Observer, Sim, Status},
     environment::{Change, Weather},
-    invariant::{self, Invariant, OneLeaderPerTerm, Sighting, Violation},
+    invariant::{self, Invariant, OlderLifeStops, OneLeaderPerTerm, Sighting, Violation},
     log::Log,
     metric::Metric,
     network::{Disconnected, Travel},
@@ -277,8 +277,8 @@ pub(crate) fn run(
     if settings.client.is_some() || settings.environment.is_some() {
         let Account { trace, values, violations, sometimes, served: _ } =
             serve(scenario, settings, seed, log)?;
-        let disagreements = Vec::new();
-        return Ok(Outcome { seed, trace, values, violations, sometimes, disagreements });
+        let (disagreements, ghosts) = (Vec::new(), OlderLifeStops::default());
+        return Ok(Outcome { seed, trace, values, violations, sometimes, disagreements, ghosts });
     }
     let voters = scenario.network.nodes;
     let members: Arc<[NodeId]> = (0..u64::from(voters)).map(NodeId::new).collect();

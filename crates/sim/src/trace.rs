@@ -23,9 +23,11 @@ impl TraceHash {
     /// Takes in one number.
     #[inline]
     pub fn fold(&mut self, value: u64) {
-        // The multiplier is the golden ratio's, odd and without short patterns; the rotation brings
-        // the well-mixed high bits down before the next number is added.
-        self.0 = (self.0.rotate_left(26) ^ value).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        // Both halves of the product: of the low half alone the high bits of a number survive as a few bits only, which
+        // the next number can cancel. The multiplier is the golden ratio's, odd and without short patterns; what is added
+        // keeps a zero from wiping out what came before.
+        let wide = u128::from(self.0 ^ value) * 0x9e37_79b9_7f4a_7c15;
+        self.0 = (wide as u64 ^ (wide >> 64) as u64).wrapping_add(0xd1b5_4a32_d192_ed03);
     }
 
     /// Takes in a value.

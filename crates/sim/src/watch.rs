@@ -1,5 +1,7 @@
 //! What is watched in every run of an election: agreement, and the invariants.
 
+use std::collections::BTreeSet;
+
 use bellwether_proto::{Election, Leadership, NodeId, Time};
 
 use crate::{
@@ -20,6 +22,8 @@ pub struct Watch {
     violations: Vec<Violation>,
     until: Until,
     namings: Option<Namings>,
+    /// Whose answers need not agree with anybody's.
+    outsiders: BTreeSet<NodeId>,
 }
 
 impl Watch {
@@ -32,7 +36,14 @@ impl Watch {
             violations: Vec::new(),
             until,
             namings: None,
+            outsiders: BTreeSet::new(),
         }
+    }
+
+    /// Leaves nodes out of what all agree on: those that take no part, and those that have other settings than the
+    /// rest. What they answer is held to the invariants all the same.
+    pub fn leaving_out(self, outsiders: BTreeSet<NodeId>) -> Self {
+        Self { outsiders, ..self }
     }
 
     /// Keeps who names whom if the log is about that.
@@ -57,6 +68,29 @@ impl Watch {
     /// Who named whom, and for how long all agreed.
     pub fn agreement(&self) -> &Agreement {
         &self.agreement
+    }
+
+    /// A node answers this from now on.
+    #[inline]
+    pub fn answered(&mut self, now: Time, node: NodeId, leadership: Leadership) {
+        let last = &mut self.answers[node.get() as usize];
+        if last.as_ref().is_some_and(|last| last.same_answer(&leadership)) {
+            return;
+        }
+        *last = Some(leadership);
+        self.note(now, node, true, leadership.leader);
+        let sighting = Sighting { now, node, leadership };
+        for invariant in &mut self.invariants {
+            let name = invariant.name();
+            if let Err(detail) = invariant.answer(&sighting)
+                && self.violations.iter().all(|other| other.invariant != name)
+            {
+                self.violations.push(Violation { invariant: name, at: now, detail });
+            }
+        }
+        if !self.outsiders.contains(&node) {
+            self.agreement.answer(now, node, leadership.leader);
+        }
     }
 
     /// The run is over.
@@ -90,23 +124,7 @@ impl<M: Election> Observer<M> for Watch {
 
     #[inline]
     fn handled(&mut self, now: Time, node: NodeId, machine: &M) {
-        let leadership = machine.leadership();
-        let last = &mut self.answers[node.get() as usize];
-        if last.as_ref().is_some_and(|last| last.same_answer(&leadership)) {
-            return;
-        }
-        *last = Some(leadership);
-        self.note(now, node, true, leadership.leader);
-        let sighting = Sighting { now, node, leadership };
-        for invariant in &mut self.invariants {
-            let name = invariant.name();
-            if let Err(detail) = invariant.answer(&sighting)
-                && self.violations.iter().all(|other| other.invariant != name)
-            {
-                self.violations.push(Violation { invariant: name, at: now, detail });
-            }
-        }
-        self.agreement.answer(now, node, leadership.leader);
+        self.answered(now, node, machine.leadership());
     }
 
     fn stopped(&mut self, now: Time, node: NodeId) {
@@ -115,7 +133,11 @@ impl<M: Election> Observer<M> for Watch {
     }
 
     fn topology(&mut self, now: Time, network: &Network) {
-        self.agreement.topology(now, network.components());
+        let mut components = network.components();
+        for outsider in &self.outsiders {
+            components[outsider.get() as usize] = None;
+        }
+        self.agreement.topology(now, components);
     }
 
     fn done(&self) -> bool {

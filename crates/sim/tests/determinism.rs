@@ -227,9 +227,10 @@ fn no_protocol_is_without_a_pin() {
         Protocol::Ring(_) => 10,
         Protocol::Leased { .. } => 11,
         Protocol::OnLists { .. } => 12,
+        Protocol::Node(_) => 13,
     };
     let pinned: BTreeSet<_> = PINS.iter().map(number).collect();
-    assert!(pinned.into_iter().eq(0..13));
+    assert!(pinned.into_iter().eq(0..14));
 }
 
 #[test]

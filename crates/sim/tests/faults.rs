@@ -267,3 +267,116 @@ fn on_a_star_without_routing_only_the_hub_is_heard() {
     assert_eq!(heard(&entries, Time::ZERO, seconds(300)).len(), 9 * 8);
     assert_eq!(relayed.value(Metric::FalseSuspicions), Some(0.0));
 }
+
+fn of_kind<'a>(entries: &'a [Entry], what: &str) -> Vec<&'a Entry> {
+    entries.iter().filter(|entry| entry.what == what).collect()
+}
+
+const DISKS: &str = "name = 'disks'\nduration = '60s'\n[network]\nnodes = 5\n\
+                     [election]\nkind = 'announce'\nvariant = 'le-s'\nannounce = '1s'\n\
+                     suppress = '1s'\nlisten = '3s'\n\
+                     [[fault]]\nat = '30s'\nkind = 'crash'\ntarget = 'leader'\n";
+
+/// The successor must keep the epoch it leads in before it says so. An announcing node cannot be told that it did
+/// not: it crashes, and the next one tries, until a disk works.
+#[test]
+fn nobody_leads_while_no_disk_works() {
+    let disks = |faults: &str| told(&format!("{DISKS}{faults}"), 1);
+    let disk = |at: u32, length: u32| {
+        format!("[[fault]]\nat = '{at}s'\nkind = 'disk'\nall = true\nfor = '{length}s'\n")
+    };
+    let (outcome, entries) = disks(&disk(31, 20));
+    let unkept = of_kind(&entries, "not-kept");
+    assert!(!unkept.is_empty());
+    for failure in unkept {
+        assert!(failure.at >= seconds(31) && failure.at < seconds(51), "{failure:?}");
+        let after = entries.iter().skip_while(|entry| !std::ptr::eq(*entry, failure)).skip(1);
+        let rest: Vec<_> = after.filter(|entry| entry.node == failure.node).collect();
+        assert_eq!(rest.iter().map(|entry| entry.what).collect::<Vec<_>>(), ["stop"]);
+    }
+    assert_eq!(outcome.violations, []);
+    let (_, well) = disks("");
+    assert_eq!(of_kind(&well, "not-kept").len(), 0);
+    // Of two failures the longer counts, whichever began first; afterwards all is well.
+    let count = |faults: String| of_kind(&disks(&faults).1, "not-kept").len();
+    let whole = count(disk(10, 30));
+    assert!(whole > 0);
+    assert_eq!(count(disk(10, 30) + &disk(11, 1)), whole);
+    assert_eq!(count(disk(10, 1) + &disk(10, 30)), whole);
+    assert_eq!(count(disk(10, 2)), 0);
+}
+
+/// The earlier life of a cloned node talks until it talks to somebody who has heard the later one.
+#[test]
+fn the_earlier_life_of_a_clone_ends_when_it_meets_who_knows_better() {
+    let clone = "[[fault]]\nat = '10s'\nkind = 'clone'\nnode = 3\n";
+    let (outcome, entries) = told(&format!("{MESH}{clone}"), 1);
+    let gone = of_kind(&entries, "ghost-gone");
+    assert_eq!(gone.len(), 1);
+    assert!(gone[0].at < seconds(11) && gone[0].node.get() == 3, "{gone:?}");
+    let ghost = of_kind(&entries, "ghost");
+    assert!(ghost.len() > 1 && ghost.iter().all(|entry| entry.at >= seconds(10)));
+    let boots: Vec<_> =
+        of_kind(&entries, "boot").into_iter().filter(|e| e.node.get() == 3).collect();
+    assert_eq!(boots.iter().map(|boot| boot.at).collect::<Vec<_>>(), [seconds(0), seconds(10)]);
+    assert_ne!(outcome.trace, told(MESH, 1).0.trace);
+
+    // Cut off from the others both lives go on.
+    let alone = format!("{MESH}{clone}[[fault]]\nat = '9s'\nkind = 'isolate'\nnode = 3\n");
+    assert_eq!(of_kind(&told(&alone, 1).1, "ghost-gone").len(), 0);
+    let healed = format!("{alone}[[fault]]\nat = '20s'\nkind = 'heal'\n");
+    let gone = of_kind(&told(&healed, 1).1, "ghost-gone").into_iter().cloned().collect::<Vec<_>>();
+    assert!(matches!(&gone[..], [one] if one.at > seconds(20) && one.at < seconds(21)), "{gone:?}");
+}
+
+/// Over several hops, over the air, with and without lists: whoever is cloned, a run has one trace.
+#[test]
+fn identities_can_be_cloned_in_every_network() {
+    let air = "name = 'air'\nduration = '20s'\n[network]\nnodes = 12\n\
+               placement = { kind = 'field', side = 100.0, range = 90.0 }\nradio = { kind = 'wifi' }\n\
+               mobility = { kind = 'random-waypoint' }\n[election]\nkind = 'central'\nprofile = 'cel'\n";
+    for text in [FIELD, DISKS, air] {
+        let text = format!(
+            "{text}[[fault]]\nat = '5s'\nevery = '4s'\nuntil = '15s'\nkind = 'clone'\ncount = 2\n"
+        );
+        let (outcome, entries) = told(&text, 1);
+        assert_eq!(told(&text, 1).0, outcome);
+        assert!(of_kind(&entries, "ghost").len() >= 6, "{text}");
+        assert!(!of_kind(&entries, "ghost-gone").is_empty(), "{text}");
+    }
+}
+
+#[test]
+fn those_who_are_late_start_when_they_are_there() {
+    let late = |rest: &str| {
+        let (_, entries) = told(&format!("{MESH}{rest}"), 1);
+        let mut starts: Vec<_> =
+            of_kind(&entries, "start").iter().map(|e| (e.at, e.node)).collect();
+        starts.sort_unstable();
+        assert_eq!(starts.len(), 10, "each once");
+        starts
+    };
+    let some = "[[fault]]\nkind = 'late'\ncount = 4\nuntil = '10s'\n";
+    let starts = late(some);
+    assert!(starts[..6].iter().all(|start| start.0 == Time::ZERO), "{starts:?}");
+    assert!(starts[6..].iter().all(|start| start.0 == seconds(10)), "{starts:?}");
+    let more = "[[fault]]\nkind = 'late'\nfraction = 0.5\nuntil = '20s'\n";
+    let times: Vec<_> = late(&format!("{some}{more}")).into_iter().map(|start| start.0).collect();
+    let expected = [[seconds(0); 3].as_slice(), &[seconds(10); 4], &[seconds(20); 3]].concat();
+    assert_eq!(times, expected, "half of the six that the first has left");
+    // The others start as they would have.
+    let spread = |rest: &str| {
+        let mesh = MESH.replace("nodes = 10\n", "nodes = 10\nstart_spread = '5s'\n");
+        let (_, entries) = told(&format!("{mesh}{rest}"), 1);
+        let mut starts: Vec<_> =
+            of_kind(&entries, "start").iter().map(|e| (e.node, e.at)).collect();
+        starts.sort_unstable();
+        starts
+    };
+    let two = spread("[[fault]]\nkind = 'late'\nnodes = [2, 7]\nuntil = '10s'\n");
+    for (one, other) in spread("").into_iter().zip(two) {
+        let late =
+            if [2, 7].contains(&one.0.get()) { Duration::from_secs(10) } else { Duration::ZERO };
+        assert_eq!((one.0, one.1 + late), other);
+    }
+}

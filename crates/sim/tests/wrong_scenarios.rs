@@ -186,6 +186,30 @@ fn a_right_scenario_is_read_as_written() {
 }
 
 #[test]
+fn faults_of_hosts_are_read_as_written() {
+    let faults = "[[fault]]\nat = '3s'\nkind = 'disk'\ntarget = 'leader'\nfor = '5s'\n\
+                  [[fault]]\nat = '4s'\nspread = '1s'\nkind = 'clone'\nnode = 2\n\
+                  [[fault]]\nkind = 'late'\nfraction = 0.5\nuntil = '20s'\n";
+    let scenario = parse(&format!("{SWEPT}{faults}"), &[]).unwrap();
+    let seconds = Duration::from_secs;
+    let kinds: Vec<FaultKind> = scenario.faults.iter().map(|fault| fault.kind.clone()).collect();
+    assert_eq!(
+        kinds,
+        [
+            FaultKind::Disk { who: Who::Leader, length: seconds(5) },
+            FaultKind::Clone { who: Who::Nodes(vec![2]) },
+            FaultKind::Late { who: Who::Fraction(0.5), until: seconds(20) },
+        ]
+    );
+    assert_eq!((scenario.faults[2].at, scenario.faults[2].until), (Duration::ZERO, None));
+    assert_eq!(scenario.quiet_from(), None, "a ghost may run on");
+    let quiet = |faults: &str| parse(&format!("{SWEPT}{faults}"), &[]).unwrap().quiet_from();
+    let (disk, rest) = faults.split_at(faults[1..].find("[[fault]]").unwrap() + 1);
+    let (_, late) = rest.split_at(rest[1..].find("[[fault]]").unwrap() + 1);
+    assert_eq!((quiet(disk), quiet(late)), (Some(seconds(8)), Some(seconds(20))));
+}
+
+#[test]
 fn what_is_left_out_has_its_default() {
     let text = "name = 'd'\nduration = '1s'\n[network]\nnodes = 2\n\
                 [membership]\nkind = 'ping'\nperiod = '20ms'\ntimeout = '5ms'";

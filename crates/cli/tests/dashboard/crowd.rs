@@ -108,7 +108,7 @@ async fn answer(
                     if let Some(map) = &map {
                         status.elections = vec![central(map, status.elections.remove(0))];
                     }
-                    let _ = reply.send(status);
+                    let _ = reply.send(status.into());
                 }
                 Some(Requested::Map(_, reply)) => {
                     let none = || Refused::Impossible("there is no map".to_owned());

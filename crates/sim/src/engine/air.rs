@@ -7,21 +7,25 @@ use crate::{
 };
 
 impl<M: Machine, O: Observer<M>> Sim<M, O> {
-    /// Hands a message to the radio of its sender.
-    pub(super) fn transmit(&mut self, from: u32, to: Option<NodeId>, message: M::Message) {
-        let sender = peer(from, self.nodes[from as usize].boot);
+    /// Hands a message to the radio of its sender, which is in this life.
+    pub(super) fn transmit(
+        &mut self,
+        (from, boot): (u32, u32),
+        to: Option<NodeId>,
+        message: M::Message,
+    ) {
         let receiver = match to.map(|to| u32::try_from(to.get())) {
             None => None,
             Some(Ok(to)) if (to as usize) < self.nodes.len() => Some(to),
             Some(_) => {
                 let travel = Travel { unreachable: 1, ..Travel::default() };
-                return self.dispatch(from, to, message, travel);
+                return self.dispatch((from, boot), to, message, travel);
             }
         };
         let once = Travel { transmissions: 1, ..Travel::default() };
         // The air carries the message and headers of its own, not the envelope of datagrams.
         let bytes = self.count(from, to, &message, once) - wire::SEAL_LEN as u64;
-        let parcel = self.parcels.store(sender, message, 1);
+        let parcel = self.parcels.store(peer(from, boot), message, 1);
         let frame = Frame { parcel, to: receiver, airtime: radio::airtime(bytes) };
         match self.network.offer(self.now, from, frame) {
             Some(Ok(Some(at))) => self.ask_at(at, from),

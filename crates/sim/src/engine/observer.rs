@@ -13,8 +13,12 @@ pub trait Observer<M: Machine> {
     /// The last input was refused.
     fn rejected(&mut self, _now: Time, _node: NodeId, _why: &Rejected) {}
 
-    /// `node` asked for `effect`.
+    /// `node` asked for `effect`. What it would have sent had its disk [kept](Self::not_kept) what came before is
+    /// not told: nobody has sent it.
     fn effect(&mut self, _now: Time, _node: NodeId, _effect: &EffectOf<M>) {}
+
+    /// The disk of `node` did not keep what it was just asked to; nothing is sent until the next input.
+    fn not_kept(&mut self, _now: Time, _node: NodeId) {}
 
     /// `node` has sent `message`, to one node or to whoever there is, and this became of it.
     fn sent(&mut self, _node: NodeId, _to: Option<NodeId>, _message: &M::Message, _way: &Travel) {}
@@ -27,6 +31,14 @@ pub trait Observer<M: Machine> {
 
     /// `node` is frozen.
     fn paused(&mut self, _now: Time, _node: NodeId) {}
+
+    /// An earlier life of `node` runs on beside the present one, which has been told as any other life: it has
+    /// just become a ghost, or has handled an input as one. What it sends is told as [sent](Self::sent) by
+    /// `node`, nothing else of it is told.
+    fn ghost_handled(&mut self, _now: Time, _node: NodeId, _machine: &M) {}
+
+    /// An earlier life of `node` that ran on has ended.
+    fn ghost_gone(&mut self, _now: Time, _node: NodeId) {}
 
     /// The clock of `node` runs this many millionths fast from now on.
     fn drifted(&mut self, _now: Time, _node: NodeId, _ppm: i32) {}
@@ -65,6 +77,11 @@ impl<M: Machine, A: Observer<M>, B: Observer<M>> Observer<M> for (A, B) {
         self.1.effect(now, node, effect);
     }
 
+    fn not_kept(&mut self, now: Time, node: NodeId) {
+        self.0.not_kept(now, node);
+        self.1.not_kept(now, node);
+    }
+
     fn sent(&mut self, node: NodeId, to: Option<NodeId>, message: &M::Message, way: &Travel) {
         self.0.sent(node, to, message, way);
         self.1.sent(node, to, message, way);
@@ -83,6 +100,16 @@ impl<M: Machine, A: Observer<M>, B: Observer<M>> Observer<M> for (A, B) {
     fn paused(&mut self, now: Time, node: NodeId) {
         self.0.paused(now, node);
         self.1.paused(now, node);
+    }
+
+    fn ghost_handled(&mut self, now: Time, node: NodeId, machine: &M) {
+        self.0.ghost_handled(now, node, machine);
+        self.1.ghost_handled(now, node, machine);
+    }
+
+    fn ghost_gone(&mut self, now: Time, node: NodeId) {
+        self.0.ghost_gone(now, node);
+        self.1.ghost_gone(now, node);
     }
 
     fn drifted(&mut self, now: Time, node: NodeId, ppm: i32) {

@@ -8,11 +8,14 @@ mod answers_are_honest;
 mod completeness;
 mod epoch_never_goes_back;
 mod incarnation_monotone;
+mod leads_on_what_is_kept;
 mod live_not_dead_for_long;
 mod no_resurrection;
 mod nobody_buried_alive;
+mod older_life_stops;
 mod one_leader_per_epoch;
 mod one_leader_per_term;
+mod one_may_act;
 mod one_of_two_wins;
 mod one_valid_lease;
 mod own_view;
@@ -27,9 +30,10 @@ use bellwether_proto::{Boot, Incarnation, Leadership, NodeId, Time, membership::
 pub use self::{
     answers_are_honest::AnswersAreHonest, completeness::Completeness,
     epoch_never_goes_back::EpochNeverGoesBack, incarnation_monotone::IncarnationMonotone,
-    live_not_dead_for_long::LiveNotDeadForLong, no_resurrection::NoResurrection,
-    nobody_buried_alive::NobodyBuriedAlive, one_leader_per_epoch::OneLeaderPerEpoch,
-    one_leader_per_term::OneLeaderPerTerm, one_of_two_wins::OneOfTwoWins,
+    leads_on_what_is_kept::LeadsOnWhatIsKept, live_not_dead_for_long::LiveNotDeadForLong,
+    no_resurrection::NoResurrection, nobody_buried_alive::NobodyBuriedAlive,
+    older_life_stops::OlderLifeStops, one_leader_per_epoch::OneLeaderPerEpoch,
+    one_leader_per_term::OneLeaderPerTerm, one_may_act::OneMayAct, one_of_two_wins::OneOfTwoWins,
     one_valid_lease::OneValidLease, own_view::OwnView, settles::Settles,
     time_bounded_detection::TimeBoundedDetection,
 };

@@ -9,11 +9,11 @@ use std::{
     mem,
 };
 
-use bellwether_proto::hash::Real;
+use bellwether_proto::{hash::Real, node::Settings};
 
 use super::{
-    Cluster, FaultKind, LinkLoss, Loss, Mobility, NodeLoss, Placement, Protocol, Roles, Scenario,
-    SharedMovement, SharedTrace, Who, Wifi,
+    Cluster, FaultKind, LinkLoss, Loss, Mobility, NodeLoss, NodeSettings, Placement, Protocol,
+    Roles, Scenario, SharedMovement, SharedTrace, Who, Wifi,
 };
 use crate::{
     mobility,
@@ -58,6 +58,22 @@ impl Hash for Protocol {
                 (membership, election, Each(witnesses)).hash(state);
             }
             Self::OnLists { lists, election } => (lists, election).hash(state),
+            Self::Node(settings) => settings.hash(state),
+        }
+    }
+}
+
+impl Hash for NodeSettings {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        let Self { common, others } = self;
+        let by_value = |settings: &Settings, state: &mut H| {
+            let Settings { about, addresses, timing, exponent, feedback, elections } = settings;
+            (about, addresses, timing, exponent.map(Real), feedback, elections).hash(state);
+        };
+        by_value(common, state);
+        for (node, other) in others {
+            node.hash(state);
+            by_value(other, state);
         }
     }
 }
@@ -134,6 +150,9 @@ impl Hash for FaultKind {
             Self::Starve { who, of, blocked, running, length, buffer } => {
                 (who, of, blocked, running, length, buffer).hash(state);
             }
+            Self::Disk { who, length } => (who, length).hash(state),
+            Self::Clone { who } => who.hash(state),
+            Self::Late { who, until } => (who, until).hash(state),
             Self::Partition(groups) => {
                 let groups: Vec<_> = groups.iter().map(|group| Each(group)).collect();
                 groups.hash(state);

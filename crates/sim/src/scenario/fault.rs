@@ -35,6 +35,12 @@ type Kind<'a, 'b> = (&'static str, Reader<'a, Setting<'a, 'b>, FaultKind>);
 pub(super) fn fault<'a>(mut section: Section<'a>, setting: &mut Setting<'a, '_>) -> Result<Fault> {
     let kind = kind(&mut section, setting)?;
     let end = setting.duration;
+    if let FaultKind::Late { .. } = kind {
+        // It begins with the run and happens once.
+        section.end()?;
+        let (at, spread) = (Duration::ZERO, Duration::ZERO);
+        return Ok(Fault { at, spread, every: None, until: None, kind });
+    }
     let field = section.require("at", "\"10s\"")?;
     let at = field.duration()?;
     if at >= end {
@@ -86,7 +92,7 @@ pub(super) fn fault<'a>(mut section: Section<'a>, setting: &mut Setting<'a, '_>)
 }
 
 fn kind<'a, 'b>(section: &mut Section<'a>, setting: &mut Setting<'a, 'b>) -> Result<FaultKind> {
-    let kinds: [Kind<'a, 'b>; 16] = [
+    let kinds: [Kind<'a, 'b>; 19] = [
         ("crash", |section, setting| Ok(FaultKind::Crash(lost(section, setting)?))),
         ("elect", |section, setting| {
             if !setting.asked {
@@ -122,6 +128,12 @@ fn kind<'a, 'b>(section: &mut Section<'a>, setting: &mut Setting<'a, 'b>) -> Res
             let (length, buffer) = (length(section)?, buffer(section)?);
             Ok(FaultKind::Starve { who, of, blocked, running, length, buffer })
         }),
+        ("disk", |section, setting| {
+            let who = who(section, setting)?;
+            Ok(FaultKind::Disk { who, length: length(section)? })
+        }),
+        ("clone", |section, setting| Ok(FaultKind::Clone { who: who(section, setting)? })),
+        ("late", late),
         ("partition", partition),
         ("isolate", |section, setting| Ok(FaultKind::Isolate(who(section, setting)?))),
         ("cut", cut),
@@ -181,6 +193,32 @@ fn join<'a>(section: &mut Section<'a>, setting: &mut Setting<'a, '_>) -> Result<
         return Err(error.with_allowed("join with a placement of kind mesh, ring, star or random"));
     }
     Ok(FaultKind::Join { count: section.or("count", 1, |field| field.integer(1..=MOST_NODES))? })
+}
+
+fn late<'a>(section: &mut Section<'a>, setting: &mut Setting<'a, '_>) -> Result<FaultKind> {
+    let who = who(section, setting)?;
+    let initial = setting.network.nodes;
+    let nobody = match &who {
+        Who::Leader => Some("nobody leads before the start".to_owned()),
+        Who::Nodes(nodes) => nodes
+            .iter()
+            .find(|&&node| node >= initial)
+            .map(|node| format!("node {node} joins, and is late by itself")),
+        _ => None,
+    };
+    if let Some(problem) = nobody {
+        let error = section.field().error_unquoted(format!("makes nobody late: {problem}"));
+        return Err(
+            error.with_allowed(format!("nodes of the start, 0 to {}", initial.saturating_sub(1)))
+        );
+    }
+    let field = section.require("until", "\"10s\"")?;
+    let (until, end) = (field.span()?, setting.duration);
+    if until >= end {
+        let error = field.error(format!("is not before the end of the run (duration = {end})"));
+        return Err(error.with_allowed(format!("less than \"{end}\"")));
+    }
+    Ok(FaultKind::Late { who, until })
 }
 
 fn displacement<'a>(section: &mut Section<'a>, setting: &mut Setting<'a, '_>) -> Result<FaultKind> {

@@ -11,6 +11,7 @@ mod digest;
 mod error;
 mod fault;
 mod field;
+mod node;
 mod protocol;
 mod read;
 mod section;
@@ -28,6 +29,7 @@ use crate::{environment::Environment, membership_trace::MembershipTrace, trace::
 
 pub use self::error::{Place, ScenarioError};
 pub use self::field::{LevyProfile, Mobility, Radio, SharedMovement, Wifi};
+pub use self::node::NodeSettings;
 #[cfg(test)]
 pub(crate) use self::read::THESIS;
 
@@ -71,11 +73,16 @@ impl Scenario {
             if fault.every.is_some() && fault.until.is_none() {
                 return None;
             }
+            // Nobody knows when the last ghost hears that it is one.
+            if let FaultKind::Clone { .. } = fault.kind {
+                return None;
+            }
             let last = fault.until.unwrap_or(fault.at + fault.spread);
             let lasts = match fault.kind {
                 FaultKind::Pause { length, .. }
                 | FaultKind::Loss { length, .. }
                 | FaultKind::Starve { length, .. }
+                | FaultKind::Disk { length, .. }
                 | FaultKind::Cut { length: Some(length), .. } => length,
                 FaultKind::Duplicate { length, by, .. } | FaultKind::Reorder { length, by, .. } => {
                     length + by
@@ -88,7 +95,9 @@ impl Scenario {
                     healed = healed.max(Some(fault.at));
                     Duration::ZERO
                 }
+                FaultKind::Late { until, .. } => until + self.network.start_spread,
                 FaultKind::Crash(_)
+                | FaultKind::Clone { .. }
                 | FaultKind::Elect(_)
                 | FaultKind::Recover { .. }
                 | FaultKind::Leave(_)
@@ -177,6 +186,8 @@ pub enum Protocol {
         /// The election.
         election: churn_tolerant::Config,
     },
+    /// `[node]`: what an agent runs, with an agent's settings.
+    Node(NodeSettings),
 }
 
 /// Lists of members to elect on.
@@ -573,6 +584,29 @@ pub enum FaultKind {
         length: Duration,
         /// Datagrams kept for each while it is frozen.
         buffer: u32,
+    },
+    /// For a while, the disks of live nodes keep nothing new. Whoever persists something meanwhile is told, or
+    /// crashes if it cannot be.
+    Disk {
+        /// Which nodes.
+        who: Who,
+        /// For how long.
+        length: Duration,
+    },
+    /// Copies of the disks of live nodes are started elsewhere, each as the next life of its node, to which all
+    /// goes from now on that is sent to it. The earlier lives run on and talk from the same places, until they
+    /// hear of the later ones from somebody who has heard those.
+    Clone {
+        /// Which nodes.
+        who: Who,
+    },
+    /// Nodes of the start are not there before an instant, and start then as all do at the beginning. From the
+    /// start, whatever [`Fault::at`] says.
+    Late {
+        /// Which nodes.
+        who: Who,
+        /// From the start of the run.
+        until: Duration,
     },
     /// Nothing passes between these groups; nodes not named form one more.
     Partition(Vec<Vec<u32>>),

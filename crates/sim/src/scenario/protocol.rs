@@ -24,6 +24,7 @@ mod ring;
 use super::{
     AnnounceSettings, Initiator, Lists, Missing, PingConfig, Protocol, Roles, ScenarioError,
     SharedTrace, Trials, bandit,
+    node::node,
     read::Nodes,
     section::{Field, Reader, Result, Section},
 };
@@ -39,8 +40,15 @@ pub(super) fn protocol<'a>(
     world: &World,
     nodes: &mut Nodes<'a>,
 ) -> Result<Protocol> {
-    let either =
-        "[membership] with kind = \"medley\" or \"ping\", or [election] with kind = \"announce\"";
+    let either = "[node], [membership] with kind = \"medley\" or \"ping\", or [election] with kind = \"announce\"";
+    if let Some(field) = root.take("node") {
+        if let Some(other) = root.take("membership").or(root.take("election")) {
+            let problem = format!("stands beside [node] at {}", field.place());
+            let allowed = "one of them: [node] takes elections as [node.election.NAME]";
+            return Err(other.error_unquoted(problem).with_allowed(allowed));
+        }
+        return node(field, world.nodes);
+    }
     Ok(match (root.take("membership"), root.take("election")) {
         (Some(field), None) => {
             let mut section = field.section()?;

@@ -168,7 +168,10 @@ fn scenario(mut root: Section<'_>) -> Result<Scenario> {
     let asked = election
         && matches!(
             protocol,
-            Protocol::ChurnTolerant { .. } | Protocol::OnLists { .. } | Protocol::Leased { .. }
+            Protocol::ChurnTolerant { .. }
+                | Protocol::OnLists { .. }
+                | Protocol::Leased { .. }
+                | Protocol::Node(_)
         );
     let until = root.or("until", Until::Duration, |field| {
         let choices = [

@@ -72,6 +72,21 @@ impl<'a> Field<'a> {
         }
     }
 
+    /// The tables of a table, in the order in which they were first written; their names are the user's.
+    pub(super) fn named(self) -> Result<Vec<(&'a str, Field<'a>)>> {
+        let Value::Table(table) = &self.node.value else {
+            let allowed = format!("a table for each: [{}.NAME]", self.path);
+            return Err(self.not("a table").with_allowed(allowed));
+        };
+        let mut entries: Vec<(&String, &Entry)> = table.iter().collect();
+        entries.sort_by_key(|(_, entry)| entry.key);
+        let field = |(name, entry): (&'a String, &'a Entry)| {
+            let path = format!("{}.{}", self.path, quote(name));
+            (name.as_str(), Field { source: self.source, path, node: &entry.node })
+        };
+        Ok(entries.into_iter().map(field).collect())
+    }
+
     pub(super) fn list(&self) -> Result<Vec<Field<'a>>> {
         let Value::List(items) = &self.node.value else {
             let allowed = match self.source.written(self.node) {

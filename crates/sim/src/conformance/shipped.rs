@@ -1,0 +1,231 @@
+//! The modes as shipped: what [`Settings::plan`] makes of an agent's defaults, with nothing changed.
+
+use bellwether_proto::{
+    Duration, Rng, Time,
+    election::{central::Criterion, churn_tolerant::Variant, leased::Flavour},
+    node::{
+        AnnouncedSettings, CentralSettings, ElectionSettings, EventualSettings, Keeping,
+        LEARNED_MARGIN, LearnedSettings, LeasedSettings, ModeSettings, Policy, Settings, TENURE,
+        TimingProfile,
+    },
+};
+
+use super::{Case, Subject, Trial, WATCHED, aim_at_random, network, spare_disks, swarm, trouble};
+use crate::scenario::{
+    Delay, DelayLaw, FaultKind, NodeSettings, Per, Placement, Protocol, Scenario, Until,
+};
+
+/// Every mode an agent offers, and every variant of one that has a promise of its own.
+pub(super) fn subjects() -> Vec<Subject> {
+    let eventual = |variant| {
+        let settings = EventualSettings { variant, ..EventualSettings::default() };
+        ModeSettings::Eventual(settings)
+    };
+    let leased =
+        |flavour| ModeSettings::Leased(LeasedSettings { flavour, ..LeasedSettings::of([]) });
+    let by_record = LeasedSettings {
+        learned: Some(Keeping { tenure: TENURE, margin: LEARNED_MARGIN }),
+        ..LeasedSettings::of([])
+    };
+    let learned =
+        |policy| ModeSettings::Learned(LearnedSettings { policy, ..LearnedSettings::of([]) });
+    vec![
+        subject("eventual", eventual(Variant::Hybrid), EVENTUAL),
+        subject("announced", ModeSettings::Announced(AnnouncedSettings::default()), ANNOUNCED),
+        subject("leased", leased(Flavour::Quorum), LEASED),
+        subject("learned", learned(Policy::default()), LEARNED),
+        subject("central", ModeSettings::Central(CentralSettings::default()), CENTRAL),
+        subject("eventual-base", eventual(Variant::Base), EVENTUAL),
+        subject("eventual-optimistic", eventual(Variant::Optimistic), EVENTUAL),
+        subject("eventual-preferred", eventual(Variant::Preferred), EVENTUAL),
+        subject("leased-conservative", leased(Flavour::Conservative), LEASED),
+        subject("leased-fast", leased(Flavour::Fast), LEASED),
+        subject("leased-by-record", ModeSettings::Leased(by_record), LEASED),
+        subject("learned-epsilon-greedy", learned(Policy::EpsilonGreedy), LEARNED),
+    ]
+}
+
+fn subject(name: &'static str, mode: ModeSettings, settles_within: Duration) -> Subject {
+    let durable = matches!(mode, ModeSettings::Leased(_) | ModeSettings::Learned(_));
+    let fenced = !matches!(mode, ModeSettings::Central(_));
+    let elections = vec![ElectionSettings::of("default", mode)];
+    Subject {
+        name,
+        protocol: Protocol::Node(NodeSettings::alike(PROFILE.timing(), elections)),
+        settles_within: Some(settles_within),
+        cost: 20,
+        fenced,
+        durable,
+        known_to_break: None,
+    }
+}
+
+/// The world of a case. Delays suit the waits, as an operator's would.
+pub(super) fn trial(subject: &Subject, settings: &NodeSettings, case: Case, mut rng: Rng) -> Trial {
+    let nodes = 2 + rng.below(8) as u32;
+    let high = Duration::from_micros(1_000 + rng.below(LONGEST_DELAY.as_micros() - 1_000));
+    let low = Duration::from_millis(1);
+    let delay = Delay { law: DelayLaw::Uniform { low, high: high.max(low) }, per: Per::Path };
+    let mut settings = settings.clone().among(nodes);
+    let mode = settings.common.elections[0].mode.clone();
+    let (mut faults, mut differs) = (Vec::new(), case == Case::Differing);
+    let quiet = match case {
+        Case::Swarm => {
+            differs = rng.chance(0.1);
+            swarm(mixed(&mut rng), &mut rng, &mut faults)
+        }
+        _ => trouble(case, &mut rng, &mut faults),
+    };
+    if differs {
+        let node = rng.below(nodes.into()) as u32;
+        let other = other(&settings.common, node, nodes, &mut rng);
+        settings.others.insert(node, other);
+        // Nobody's leader is the one that differs, or not for long.
+        faults.iter_mut().for_each(|fault| aim_at_random(&mut fault.kind));
+    }
+    if subject.durable {
+        // Whoever loses its disk in earnest comes back under another identity, which is not to be had here.
+        faults.iter_mut().for_each(|fault| spare_disks(&mut fault.kind));
+    }
+    let quiet = quiet.max(START_SPREAD);
+    let settled = quiet + subject.settles_within.unwrap_or(Duration::ZERO);
+    let placement = match mode {
+        ModeSettings::Central(_) => field(nodes, &mut rng),
+        _ => Placement::Mesh,
+    };
+    let mut network = network(nodes, placement, delay);
+    network.start_spread = START_SPREAD;
+    let gone = |kind: &FaultKind| matches!(kind, FaultKind::Leave(_));
+    let whole = match case {
+        Case::Crash | Case::Leave | Case::Partition | Case::JoinElecting => false,
+        _ => !faults.iter().any(|fault| gone(&fault.kind)),
+    };
+    let live = match &mode {
+        // Once a ring is broken all names must be there to found another.
+        ModeSettings::Leased(leased) if leased.flavour != Flavour::Quorum => whole && !differs,
+        ModeSettings::Leased(_) | ModeSettings::Learned(_) => true,
+        // Nothing is promised to those that go by different rules.
+        ModeSettings::Eventual(_) | ModeSettings::Announced(_) | ModeSettings::Central(_) => {
+            !differs
+        }
+    };
+    Trial {
+        scenario: Scenario {
+            name: format!("conformance {} {case}", subject.name),
+            duration: settled + WATCHED,
+            until: Until::Duration,
+            network,
+            protocol: Protocol::Node(settings),
+            faults,
+        },
+        quiet_from: Time::ZERO + quiet,
+        settled_by: Time::ZERO + settled,
+        live,
+    }
+}
+
+/// Everybody in range of everybody, or several hops.
+fn field(nodes: u32, rng: &mut Rng) -> Placement {
+    match rng.below(3) {
+        0 => Placement::Mesh,
+        1 => Placement::Ring,
+        _ => {
+            // Wide enough that one draw in a few is connected.
+            let crowd = f64::from(nodes + super::MOST_JOINERS);
+            let range = 10.0 * libm::sqrt(3.0 * libm::log(crowd) / crowd);
+            Placement::Random { side: 10.0, range, robust: false }
+        }
+    }
+}
+
+/// What is mixed. An identity that is cloned and then in both of two parts, or in one whose words do not reach the
+/// other, cannot be told apart by anybody: no mode promises anything then. Who has left for good does not tell its
+/// earlier life either.
+fn mixed(rng: &mut Rng) -> &'static [Case] {
+    if rng.chance(0.3) { WITH_CLONES } else { WITHOUT_CLONES }
+}
+
+/// What one node is told besides, or instead of, what all are. See [`Case::Differing`].
+fn other(common: &Settings, node: u32, nodes: u32, rng: &mut Rng) -> Settings {
+    let mut other = common.clone();
+    let draw = rng.below(4);
+    let stranger = || format!("node-{nodes}-elsewhere");
+    let without_one = |names: &mut Vec<String>, rng: &mut Rng| {
+        let mine = format!("node-{node}");
+        let others: Vec<usize> = (0..names.len()).filter(|&at| names[at] != mine).collect();
+        names.remove(others[rng.below(others.len() as u64) as usize]);
+    };
+    match &mut other.elections[0].mode {
+        ModeSettings::Leased(leased) => match draw {
+            0 => leased.members.push(stranger()),
+            1 => other.timing.lease = common.timing.lease * 2,
+            2 if nodes >= 4 => without_one(&mut leased.members, rng),
+            _ => {
+                leased.flavour = match leased.flavour {
+                    Flavour::Quorum => Flavour::Conservative,
+                    Flavour::Conservative | Flavour::Fast => Flavour::Quorum,
+                };
+            }
+        },
+        ModeSettings::Learned(learned) => match draw {
+            0 | 1 if nodes >= 4 => without_one(&mut learned.voters, rng),
+            _ => learned.voters.push(stranger()),
+        },
+        ModeSettings::Eventual(eventual) => match draw {
+            0 | 1 => eventual.learned = true,
+            _ => {
+                eventual.variant = match eventual.variant {
+                    Variant::Base => Variant::Hybrid,
+                    _ => Variant::Base,
+                };
+            }
+        },
+        ModeSettings::Announced(announced) => announced.sticky = !announced.sticky,
+        ModeSettings::Central(central) => central.criterion = Criterion::Degree,
+    }
+    other
+}
+
+const WITH_CLONES: &[Case] = &[
+    Case::Clone,
+    Case::Clone,
+    Case::Join,
+    Case::Loss,
+    Case::Duplication,
+    Case::Reordering,
+    Case::RestartKept,
+    Case::RestartLost,
+    Case::MassRestart,
+    Case::Pause,
+    Case::Drift,
+    Case::Disk,
+    Case::HalfStarted,
+];
+const WITHOUT_CLONES: &[Case] = &[
+    Case::Crash,
+    Case::Leave,
+    Case::Join,
+    Case::Partition,
+    Case::Heal,
+    Case::Deaf,
+    Case::Mute,
+    Case::Loss,
+    Case::Duplication,
+    Case::Reordering,
+    Case::RestartKept,
+    Case::RestartLost,
+    Case::MassRestart,
+    Case::Pause,
+    Case::Drift,
+    Case::Disk,
+    Case::JoinElecting,
+    Case::HalfStarted,
+];
+const PROFILE: TimingProfile = TimingProfile::Lan;
+const LONGEST_DELAY: Duration = Duration::from_millis(20);
+const START_SPREAD: Duration = Duration::from_millis(500);
+const EVENTUAL: Duration = Duration::from_secs(60);
+const ANNOUNCED: Duration = Duration::from_secs(60);
+const LEASED: Duration = Duration::from_secs(60);
+const LEARNED: Duration = Duration::from_secs(60);
+const CENTRAL: Duration = Duration::from_secs(60);

@@ -1,0 +1,314 @@
+//! Runs of whole nodes: what an agent runs, hosted as an agent hosts it.
+//!
+//! Every election of a node is watched for its own promise; what is measured is the first. Besides what every election
+//! is held to, nobody leads on a token that its disk has not kept, and of a leased election at most one life may act at
+//! any true instant: from the moment its answer names itself until `valid_until` by its own clock, whether it runs, is
+//! frozen or has crashed meanwhile, and whether or not a later life of it runs elsewhere.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use bellwether_proto::{
+    Effect, EffectOf, InputOf, Mode, NodeId, Peer, Seed, Time,
+    node::{Command, Durable, Fact, ModeSettings, Node, Position, Settings},
+    stack::Group,
+};
+
+use super::{Outcome, agreed, outcome};
+use crate::{
+    clock::Clock,
+    engine::{HostFeeds, Observer, Sim},
+    invariant::{LeadsOnWhatIsKept, OlderLifeStops, OneMayAct, Violation},
+    log::Log,
+    metric::Metric,
+    network::{Disconnected, Network},
+    scenario::{NodeSettings, Scenario, State},
+    schedule::{self, Favourite, Word},
+    watch::Watch,
+    world::world,
+};
+
+/// Runs a scenario of nodes.
+///
+/// # Errors
+///
+/// [`Disconnected`] if a random placement, or a fault that keeps it connected, cannot be drawn.
+pub(super) fn run(
+    scenario: &Scenario,
+    settings: &NodeSettings,
+    seed: u64,
+    log: Log<'_>,
+) -> Result<Outcome, Disconnected> {
+    let root = Seed::new(seed);
+    let (network, nodes) = world(scenario, root)?;
+    // Who moves has no position to rely on.
+    let positions = match scenario.network.has_fixed_positions() {
+        true => network.placed().positions.clone(),
+        false => Vec::new(),
+    };
+    let seeds: Vec<NodeId> = (0..scenario.network.nodes).map(|n| NodeId::new(n.into())).collect();
+    let all = settings.clone();
+    let build = Box::new(move |me: Peer, seed, durable| {
+        let index = me.id.get() as u32;
+        let mut settings = all.of(index);
+        settings.about.position =
+            positions.get(index as usize).map(|&(x, y)| Position { x: x as f32, y: y as f32 });
+        let plan = settings.plan().expect("settings that were read make a plan");
+        Node::new(me, plan, seed, durable).with_seeds(seeds.clone())
+    });
+    let feeds = HostFeeds { not_kept: Some(Fact::NotKept), superseded: Some(Fact::Superseded) };
+    let observer = (Hosting::new(scenario, settings, &log), log);
+    let mut sim = Sim::new(network, nodes, root, build, observer).with_host_feeds(feeds);
+    schedule::play(&mut sim, scenario, root, Word { elect: elect(settings), ..Word::none() })?;
+    let end = sim.now();
+    sim.observer_mut().0.finish(end);
+    let hosting = &sim.observer().0;
+    let values = hosting.values(end);
+    Ok(Outcome {
+        violations: hosting.violations(),
+        sometimes: hosting.sometimes(),
+        disagreements: hosting.disagreements(),
+        ghosts: hosting.ghosts.clone(),
+        ..outcome(&sim, seed, values)
+    })
+}
+
+/// What nodes are asked that are to elect: where nobody can be asked to, a leader gives up.
+fn elect(settings: &NodeSettings) -> Option<Command> {
+    let election = settings.common.elections.first()?;
+    let group = Group::named(&election.name);
+    Some(match election.mode {
+        ModeSettings::Eventual(_) => Command::Elect(group),
+        _ => Command::Resign(group),
+    })
+}
+
+/// Watches nodes.
+struct Hosting {
+    /// Of the nodes, and of earlier lives that run on.
+    clocks: Vec<Clock>,
+    ghost_clocks: BTreeMap<Peer, Clock>,
+    seats: Vec<Seat>,
+    disks: LeadsOnWhatIsKept,
+    /// What a node has just asked to be kept, and whether its disk has refused something since its last input.
+    asked: Vec<(Option<Durable>, bool)>,
+    ghosts: OlderLifeStops,
+    violations: Vec<Violation>,
+}
+
+/// One election.
+struct Seat {
+    group: Group,
+    watch: Watch,
+    leased: bool,
+    acts: OneMayAct,
+    /// Up to when, by their own clocks, those may act that named themselves last.
+    until: BTreeMap<Peer, Time>,
+}
+
+impl Hosting {
+    fn new(scenario: &Scenario, settings: &NodeSettings, log: &Log<'_>) -> Self {
+        let nodes = scenario.capacity();
+        let takes_part = |node: u32, group: Group| {
+            settings.of(node).elections.iter().any(|election| Group::named(&election.name) == group)
+        };
+        let seat = |(index, election): (usize, &bellwether_proto::node::ElectionSettings)| {
+            let group = Group::named(&election.name);
+            let outsiders: BTreeSet<NodeId> = (0..nodes)
+                .filter(|node| settings.others.contains_key(node) || !takes_part(*node, group))
+                .map(|node| NodeId::new(node.into()))
+                .collect();
+            let mut watch = Watch::new(nodes, scenario.until).leaving_out(outsiders);
+            if index == 0 {
+                watch = watch.telling(log);
+            }
+            let voters = match &election.mode {
+                ModeSettings::Leased(leased) => leased.members.len(),
+                ModeSettings::Learned(learned) => learned.voters.len(),
+                _ => 0,
+            };
+            if voters > 0 {
+                watch = watch.by_majority_of(voters as u32);
+            }
+            let leased = election.mode.mode() == Mode::Leased;
+            Seat { group, watch, leased, acts: OneMayAct::default(), until: BTreeMap::new() }
+        };
+        let Settings { elections, .. } = &settings.common;
+        Self {
+            clocks: vec![Clock::true_time(); nodes as usize],
+            ghost_clocks: BTreeMap::new(),
+            seats: elections.iter().enumerate().map(seat).collect(),
+            disks: LeadsOnWhatIsKept::default(),
+            asked: vec![(None, false); nodes as usize],
+            ghosts: OlderLifeStops::default(),
+            violations: Vec::new(),
+        }
+    }
+
+    fn finish(&mut self, now: Time) {
+        self.seats.iter_mut().for_each(|seat| seat.watch.finish(now));
+    }
+
+    fn violations(&self) -> Vec<Violation> {
+        let watched = self.seats.iter().flat_map(|seat| seat.watch.violations());
+        self.violations.iter().chain(watched).cloned().collect()
+    }
+
+    fn disagreements(&self) -> Vec<(Time, Time)> {
+        let all = self.seats.iter().flat_map(|seat| seat.watch.agreement().disagreements());
+        all.copied().collect()
+    }
+
+    fn sometimes(&self) -> Vec<(&'static str, &'static str, bool)> {
+        let mut all: Vec<_> = self.seats.iter().flat_map(|seat| seat.watch.sometimes()).collect();
+        let mut add = |name, (situation, arose)| all.push((name, situation, arose));
+        for seat in self.seats.iter().filter(|seat| seat.leased) {
+            add(OneMayAct::NAME, seat.acts.sometimes());
+        }
+        add(LeadsOnWhatIsKept::NAME, self.disks.sometimes());
+        add(OlderLifeStops::NAME, self.ghosts.sometimes());
+        all
+    }
+
+    /// What the first election is measured by.
+    fn values(&self, end: Time) -> Vec<(Metric, Option<f64>)> {
+        let Some(Seat { watch, leased, acts, .. }) = self.seats.first() else { return Vec::new() };
+        let mut values = agreed(watch, end).to_vec();
+        values.retain(|(metric, _)| *metric != Metric::Violations);
+        values.push((Metric::Violations, Some(self.violations().len() as f64)));
+        if *leased {
+            let gap = acts.smallest_gap().map(|gap| gap.as_secs_f64());
+            values.push((Metric::LeaseOverlap, Some(acts.overlap().as_secs_f64())));
+            values.push((Metric::SmallestGap, gap));
+        }
+        values
+    }
+
+    fn violate(&mut self, at: Time, invariant: &'static str, detail: String) {
+        if self.violations.iter().all(|other| other.invariant != invariant) {
+            self.violations.push(Violation { invariant, at, detail });
+        }
+    }
+
+    /// A life answers what it answers, by this clock.
+    fn acts(&mut self, now: Time, clock: Clock, machine: &Node) {
+        let (me, local) = (machine.me(), clock.read(now));
+        for index in 0..self.seats.len() {
+            let seat = &mut self.seats[index];
+            if !seat.leased {
+                continue;
+            }
+            let answer = machine.leadership_of(seat.group, local);
+            let until = answer.valid_until.filter(|_| answer.leader == Some(me.id));
+            match until {
+                Some(until) => seat.until.insert(me, until),
+                None => seat.until.remove(&me),
+            };
+            if let Err(detail) = seat.acts.acts(now, me, until.map(|until| clock.when(until))) {
+                self.violate(now, OneMayAct::NAME, detail);
+            }
+        }
+    }
+}
+
+impl Observer<Node> for Hosting {
+    fn started(&mut self, now: Time, node: NodeId, state: State) {
+        for seat in &mut self.seats {
+            Observer::<Node>::started(&mut seat.watch, now, node, state);
+        }
+        if state == State::Lost {
+            self.disks.forgot(node);
+        }
+    }
+
+    fn input(&mut self, _now: Time, node: NodeId, _input: &InputOf<'_, Node>) {
+        self.asked[node.get() as usize].1 = false;
+    }
+
+    fn effect(&mut self, _now: Time, node: NodeId, effect: &EffectOf<Node>) {
+        let Effect::Persist(durable) = effect else { return };
+        let (asked, refused) = &mut self.asked[node.get() as usize];
+        let before = asked.take();
+        if !*refused {
+            *asked = Some(durable.clone());
+        }
+        if let Some(before) = before {
+            self.disks.kept(node, before);
+        }
+    }
+
+    fn not_kept(&mut self, _now: Time, node: NodeId) {
+        self.asked[node.get() as usize] = (None, true);
+        self.disks.refused();
+    }
+
+    fn handled(&mut self, now: Time, node: NodeId, machine: &Node) {
+        let slot = node.get() as usize;
+        if let Some(kept) = self.asked[slot].0.take() {
+            self.disks.kept(node, kept);
+        }
+        let local = self.clocks[slot].read(now);
+        for index in 0..self.seats.len() {
+            let seat = &mut self.seats[index];
+            let answer = machine.leadership_of(seat.group, local);
+            seat.watch.answered(now, node, answer);
+            if let Err(detail) = self.disks.answer(node, seat.group, &answer) {
+                self.violate(now, LeadsOnWhatIsKept::NAME, detail);
+            }
+        }
+        self.acts(now, self.clocks[slot], machine);
+    }
+
+    fn stopped(&mut self, now: Time, node: NodeId) {
+        // What it asked for last was carried out, or refused, before it stopped.
+        if let Some(kept) = self.asked[node.get() as usize].0.take() {
+            self.disks.kept(node, kept);
+        }
+        for seat in &mut self.seats {
+            Observer::<Node>::stopped(&mut seat.watch, now, node);
+        }
+    }
+
+    fn ghost_handled(&mut self, now: Time, node: NodeId, machine: &Node) {
+        // It keeps the clock of its place as that was.
+        let clock = self.clocks[node.get() as usize];
+        let clock = *self.ghost_clocks.entry(machine.me()).or_insert(clock);
+        self.ghosts.ghost(now, machine.me(), machine.is_running());
+        self.acts(now, clock, machine);
+    }
+
+    fn drifted(&mut self, now: Time, node: NodeId, ppm: i32) {
+        let clock = &mut self.clocks[node.get() as usize];
+        clock.set_rate(now, ppm);
+        let clock = *clock;
+        for index in 0..self.seats.len() {
+            let seat = &mut self.seats[index];
+            let lives = seat
+                .until
+                .iter()
+                .filter(|(who, _)| who.id == node && !self.ghost_clocks.contains_key(*who));
+            let lives: Vec<(Peer, Time)> = lives.map(|(&who, &until)| (who, until)).collect();
+            for (who, until) in lives {
+                let seat = &mut self.seats[index];
+                if let Err(detail) = seat.acts.acts(now, who, Some(clock.when(until))) {
+                    self.violate(now, OneMayAct::NAME, detail);
+                }
+            }
+        }
+    }
+
+    fn topology(&mut self, now: Time, network: &Network) {
+        for seat in &mut self.seats {
+            Observer::<Node>::topology(&mut seat.watch, now, network);
+        }
+    }
+
+    fn done(&self) -> bool {
+        self.seats.first().is_some_and(|seat| Observer::<Node>::done(&seat.watch))
+    }
+}
+
+impl Favourite for Hosting {
+    fn favourite(&self) -> Option<u32> {
+        self.seats.first().and_then(|seat| seat.watch.favourite())
+    }
+}
