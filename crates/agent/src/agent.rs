@@ -27,6 +27,7 @@ use crate::{
     neighbours,
     notify::{Manager, Watchdog},
     seal::Sealer,
+    status::EventKind,
     store::{Store, StoreError},
     terms,
     transport::{BindError, Transport},
@@ -277,6 +278,15 @@ async fn bar_the_dirty(config: Config, handle: Handle, mut hooks: HookView) {
     }
 }
 
+/// How an agent's life ended.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Ended {
+    /// It left, or was told to stop.
+    Left,
+    /// A later life of its identity runs elsewhere. To start it again would set the two against each other.
+    DuplicateIdentity,
+}
+
 /// Runs an agent until it has left, or is told to stop by TERM or INT; then it leaves. On HUP it takes over what
 /// `reread` finds. What happens is handed to `write`, which must not block. A service manager that asks for it
 /// (`NOTIFY_SOCKET`) is told when it is ready, reads its settings again, or stops.
@@ -288,7 +298,7 @@ pub async fn run(
     config: &Config,
     reread: impl Fn() -> Result<Config, String>,
     write: impl Fn(Line),
-) -> Result<(), StartError> {
+) -> Result<Ended, StartError> {
     use tokio::signal::unix::{SignalKind, signal};
     // From the first moment on: before there is a handler, HUP would end us.
     let listen = |kind| signal(kind).map_err(|error| StartError::Setting(error.to_string()));
@@ -336,7 +346,9 @@ pub async fn run(
         agent.stopped().await;
     };
     tokio::join!(life, lines);
-    Ok(())
+    let (events, _) = handle.events_after(0);
+    let duplicate = events.iter().any(|event| event.event == EventKind::DuplicateIdentity);
+    Ok(if duplicate { Ended::DuplicateIdentity } else { Ended::Left })
 }
 
 fn reloaded(taken: Result<Vec<String>, String>) -> Line {

@@ -28,7 +28,7 @@
 )]
 
 pub use self::{
-    agent::{Agent, ReloadError, StartError, run},
+    agent::{Agent, Ended, ReloadError, StartError, run},
     config::{Config, ConfigError},
     drop::Drop,
     handle::{Answers, Handle, Inbox, Refused, Request, Requested, Stopped},

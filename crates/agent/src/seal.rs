@@ -314,6 +314,16 @@ impl Sealer {
         }
         let content = match header.kind {
             Kind::Message => {
+                let newest = self.newest_life(from.id).unwrap_or(from.boot);
+                if newest > from.boot {
+                    // It still runs somewhere, perhaps. Telling it costs no more than it did.
+                    let welcome = self.header_len() + WELCOME + TAG;
+                    if length >= welcome && self.answers.spend(now) {
+                        let answers = header.number as u32;
+                        self.answer = Some(Answer::Welcome { to: from, answers, newest });
+                    }
+                    return Err(Drop::OldBoot);
+                }
                 self.believe(now, from, header.number, under, cipher)?;
                 Content::Message
             }
@@ -489,8 +499,12 @@ impl Sealer {
             return Ok(());
         };
         if from.boot < proven.boot {
-            // A hello of an earlier life is a recording, or somebody in need of being told.
-            return if header.kind == Kind::Hello { Ok(()) } else { Err(Drop::OldBoot) };
+            // What an earlier life says is a recording, or somebody in need of being told.
+            let answered = matches!(header.kind, Kind::Hello | Kind::Message);
+            return match purpose {
+                Purpose::Datagram if answered => Ok(()),
+                Purpose::Datagram | Purpose::Stream => Err(Drop::OldBoot),
+            };
         }
         let window = match purpose {
             Purpose::Datagram => Some(&proven.window),

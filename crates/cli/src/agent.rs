@@ -3,11 +3,14 @@
 use std::{env, path::PathBuf};
 
 use bellwether_agent::{
-    Config,
+    Config, Ended,
     config::{Flag, Inputs},
 };
 
-use crate::{log::Log, output::Failure};
+use crate::{
+    log::Log,
+    output::{Exit, Failure},
+};
 
 /// Settings, as flags. All of them can be in a file or a variable too.
 #[derive(clap::Args, Clone, Debug)]
@@ -114,7 +117,7 @@ pub(crate) struct Args {
     settings: Settings,
 }
 
-pub(crate) fn run(args: &Args) -> Result<bool, Failure> {
+pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     let config = args.settings.load()?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -124,5 +127,9 @@ pub(crate) fn run(args: &Args) -> Result<bool, Failure> {
     let log = Log::start(config.log);
     let ended = runtime.block_on(bellwether_agent::run(&config, reread, |line| log.write(line)));
     log.end();
-    ended.map(|()| true).map_err(|error| Failure::Other(error.to_string()))
+    match ended {
+        Ok(Ended::Left) => Ok(Exit::Yes),
+        Ok(Ended::DuplicateIdentity) => Ok(Exit::Duplicate),
+        Err(error) => Err(Failure::Other(error.to_string())),
+    }
 }

@@ -1,7 +1,7 @@
 //! `bellwether`: leader election and group membership for networks that will not hold still.
 //!
 //! Exit codes: 0 done, or yes; 1 no (another leads, an invariant did not hold); 2 usage or error; 3 agent
-//! unreachable; 4 no leader known.
+//! unreachable; 4 no leader known; 5 another node runs under this agent's identity.
 
 #![allow(
     clippy::disallowed_methods,
@@ -150,7 +150,7 @@ impl Command {
     fn run(self) -> Result<Exit, Failure> {
         match self {
             Self::Init(args) => init::init(&args).map(Exit::from),
-            Self::Agent(args) => agent::run(&args).map(Exit::from),
+            Self::Agent(args) => agent::run(&args),
             Self::Dev(args) => dev::run(&args).map(Exit::from),
             Self::Config(args) => config::run(&args).map(Exit::from),
             Self::Keygen(args) => init::keygen(&args).map(Exit::from),

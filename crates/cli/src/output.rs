@@ -43,6 +43,8 @@ pub(crate) enum Exit {
     No,
     /// No leader is known.
     NoLeader,
+    /// Another node runs under this one's identity.
+    Duplicate,
     /// That of the command that was run.
     Code(u8),
 }
@@ -53,6 +55,7 @@ impl Exit {
             Self::Yes => 0,
             Self::No => 1,
             Self::NoLeader => 4,
+            Self::Duplicate => 5,
             Self::Code(code) => code,
         }
     }

@@ -82,7 +82,7 @@ impl fmt::Display for Incarnation {
     }
 }
 
-/// One life of one node: what an envelope names as its sender.
+/// One life of one node: what a seal names as its sender.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct Peer {
     /// Who.

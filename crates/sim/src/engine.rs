@@ -128,7 +128,7 @@ pub struct Counters {
     pub undeliverable: u64,
     /// Inputs the machines refused.
     pub rejected: u64,
-    /// Bytes of the datagrams sent, envelope included, counted once each.
+    /// Bytes of the datagrams sent, the seal included, counted once each.
     pub bytes: u64,
     /// Times a message went over the air or a wire.
     pub transmissions: u64,

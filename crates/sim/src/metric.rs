@@ -195,7 +195,7 @@ pub enum Metric {
     Undeliverable,
     /// Inputs the machines refused.
     Rejected,
-    /// Bytes of the datagrams sent, envelope included, counted once each: end to end.
+    /// Bytes of the datagrams sent, the seal included, counted once each: end to end.
     Bytes,
     /// Times a message went over the air or a wire.
     Transmissions,

@@ -149,6 +149,8 @@ export function sentence(event) {
     case 'member-update': return ['unknown', [who, ' introduced itself'], false];
     case 'settings-differ': return ['suspect', [who, ` has other settings for ${where}: ${event.detail}`], true];
     case 'duplicate-identity': return ['failed', [who, ' runs under our identity'], false];
+    case 'disk-refused': return ['failed', ['the disk', ` refuses what must be kept: ${event.detail}`], false];
+    case 'disk-recovered': return ['alive', ['the disk', ' takes what must be kept again'], false];
     case 'stalled': return ['suspect', ['this node', ' was not running'], false];
     default: return ['unknown', [who, ` ${event.event}`], false];
   }

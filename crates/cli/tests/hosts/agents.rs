@@ -5,7 +5,7 @@ use std::{
     fs,
     io::{BufRead as _, BufReader, Read as _, Write as _},
     net::{Ipv4Addr, SocketAddr, TcpStream},
-    path::PathBuf,
+    path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     sync::{
         Arc, Mutex,
@@ -119,19 +119,42 @@ impl<'n> Agents<'n> {
 
     /// Starts the agent with what it left on disk, if it ran before.
     pub(crate) fn run(&mut self, at: usize) {
-        let agent = &self.agents[at];
-        let mut command = self.net.host(agent.host).command(&binary());
-        let file = |name: &str| self.folder.path().join(name).display().to_string();
-        let name = self.name(at);
-        command.args(["agent", "--name", &name, "--cluster", &self.cluster]);
-        command.args(["--key-file", &file("key"), "--data-dir", &file(&name)]);
-        command.args(["--bind", &format!("{}:7738", Net::address(agent.host)), "--join"]);
+        let (host, folder) = (self.agents[at].host, self.data_dir(at));
+        self.agents[at].process = Some(self.spawn(at, host, &folder));
+    }
+
+    /// Starts the agent of one host on another host, with a copy of its disk.
+    pub(crate) fn run_copy(&self, at: usize, host: usize, folder: &Path) -> Child {
+        self.spawn(at, host, folder)
+    }
+
+    fn spawn(&self, at: usize, host: usize, folder: &Path) -> Child {
+        let mut command = self.net.host(host).command(&binary());
+        command.args(["agent", "--name", &self.name(at), "--cluster", &self.cluster]);
+        command.arg("--key-file").arg(self.key_file()).arg("--data-dir").arg(folder);
+        command.args(["--bind", &format!("{}:7738", Net::address(host)), "--join"]);
         let seeds = self.agents.iter().take(3);
         command.args(seeds.map(|agent| format!("{}:7738", Net::address(agent.host))));
-        command.args(&self.flags).args(&agent.flags);
+        command.args(&self.flags).args(&self.agents[at].flags);
         let log = fs::File::options().create(true).append(true).open(self.log(at));
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log.expect("a log"));
-        self.agents[at].process = Some(command.spawn().expect("the binary under test runs"));
+        command.spawn().expect("the binary under test runs")
+    }
+
+    /// Where the agent keeps what it must not forget.
+    pub(crate) fn data_dir(&self, at: usize) -> PathBuf {
+        self.folder.path().join(self.name(at))
+    }
+
+    /// The exit code of an agent that has ended by itself.
+    pub(crate) fn ended(&mut self, at: usize) -> Option<Option<i32>> {
+        let process = self.agents[at].process.as_mut()?;
+        process.try_wait().expect("it can be asked").map(|status| status.code())
+    }
+
+    /// What it has written down.
+    pub(crate) fn words(&self, at: usize) -> String {
+        fs::read_to_string(self.log(at)).unwrap_or_default()
     }
 
     pub(crate) fn name(&self, at: usize) -> String {

@@ -23,6 +23,7 @@ mod agreement;
 mod attacker;
 mod central;
 mod grid;
+mod host_faults;
 mod hostile;
 mod kills;
 mod learned;

@@ -23,7 +23,7 @@ impl<M: Machine, O: Observer<M>> Sim<M, O> {
             }
         };
         let once = Travel { transmissions: 1, ..Travel::default() };
-        // The air carries the message and headers of its own, not the envelope of datagrams.
+        // The air carries the message and headers of its own, not the seal of datagrams.
         let bytes = self.count(from, to, &message, once) - wire::SEAL_LEN as u64;
         let parcel = self.parcels.store(peer(from, boot), message, 1);
         let frame = Frame { parcel, to: receiver, airtime: radio::airtime(bytes) };

@@ -6,7 +6,7 @@ use crate::{
     wire::{DecodeError, Reader, Sink, Wire},
 };
 
-/// What nodes say to each other. The envelope names the sender, the last part of its rank.
+/// What nodes say to each other. The seal names the sender, the last part of its rank.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum Message {
     /// I lead. Sent in answer to a question, it is the Reply of rule 11.

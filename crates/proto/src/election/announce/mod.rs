@@ -62,7 +62,7 @@
 //!
 //! Departure: H-3 bounds a jump of the epoch by `J` above the largest seen. A node that has seen none
 //! takes the first it hears, or no newcomer could ever join a group older than `J` elections. A
-//! forged first announcement can therefore mislead it; keeping forgers out is the envelope's task.
+//! forged first announcement can therefore mislead it; keeping forgers out is the seal's task.
 //!
 //! Departure: H-8 makes a follower stand when its leader ranks below itself. It does so only if that
 //! rank has changed; a leader that ranked below it all along is given up after `T_L`, as in
@@ -70,7 +70,7 @@
 //! compares with its leader only (R-M2).
 //!
 //! Departure: H-10 has a successor carry the signed Bye. It carries the name of the departed life, in
-//! its announcements of the first `T_L`; members are believed, strangers are the envelope's task.
+//! its announcements of the first `T_L`; members are believed, strangers are the seal's task.
 //!
 //! Departure: H-11 applies only to a leader whose period is not ours, so that in a group of equals
 //! `T_L = kT_A` keeps giving exactly `k` chances. The period counts up to 64 times ours.

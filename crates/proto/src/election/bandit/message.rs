@@ -7,7 +7,7 @@ use crate::{
     wire::{DecodeError, Reader, Sink, Wire},
 };
 
-/// What nodes and clients say to each other. The envelope names the sender.
+/// What nodes and clients say to each other. The seal names the sender.
 ///
 /// `term` orders what is said. As published there are no terms: the sender's clock, in microseconds, stands in for
 /// them.

@@ -8,7 +8,7 @@ use crate::{
     wire::{DecodeError, Reader, Sink, Wire},
 };
 
-/// What nodes say to each other; all of it to whoever is in range. The envelope names who sent it last, not who said it
+/// What nodes say to each other; all of it to whoever is in range. The seal names who sent it last, not who said it
 /// first.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub enum Message {

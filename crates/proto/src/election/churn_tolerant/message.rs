@@ -8,7 +8,7 @@ use crate::{
     wire::{DecodeError, Reader, Sink, Wire},
 };
 
-/// What nodes say to each other. The envelope names the sender and its life. As published, terms and
+/// What nodes say to each other. The seal names the sender and its life. As published, terms and
 /// attempts are zero and mean nothing.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub enum Message {

@@ -9,7 +9,7 @@ use crate::{
     wire::{DecodeError, MAX_DATAGRAM, Reader, SEAL_LEN, Sink, Wire},
 };
 
-/// What nodes say to each other. The envelope names the sender and its life.
+/// What nodes say to each other. The seal names the sender and its life.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub struct Message {
     /// Names the probe a question belongs to; an answer repeats it.
@@ -122,7 +122,7 @@ impl Status {
     }
 }
 
-/// Bytes a body may take: what the envelope leaves of a datagram, less 64 for authentication.
+/// Bytes a body may take: what the seal leaves of a datagram, less 64 for authentication.
 pub(super) const MAX_BODY: usize = MAX_DATAGRAM - SEAL_LEN - 64;
 /// Everything but updates and introductions, at its longest: kind, sequence, incarnation, peer and
 /// incarnation of an indirect ack, counts.
