@@ -431,7 +431,12 @@ impl Trial {
         let settled = quiet + settles_within;
         let network = network(nodes, Placement::Mesh, delay);
         let scenario = scenario(subject, case, settled + WATCHED, network, faults);
-        Self { scenario, quiet_from: Time::ZERO + quiet, settled_by: Time::ZERO + settled, live: true }
+        Self {
+            scenario,
+            quiet_from: Time::ZERO + quiet,
+            settled_by: Time::ZERO + settled,
+            live: true,
+        }
     }
 
     fn of_membership(subject: &Subject, case: Case, mut rng: Rng) -> Self {
@@ -463,7 +468,12 @@ impl Trial {
         let promise = Promise::new(&scenario, config);
         let settled = quiet + promise.mending.max(promise.forgetting).unwrap_or(PERIOD * 200);
         scenario.duration = settled + WATCHED;
-        Self { scenario, quiet_from: Time::ZERO + quiet, settled_by: Time::ZERO + settled, live: true }
+        Self {
+            scenario,
+            quiet_from: Time::ZERO + quiet,
+            settled_by: Time::ZERO + settled,
+            live: true,
+        }
     }
 
     /// Runs it and judges what happened.

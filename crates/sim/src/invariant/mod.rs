@@ -30,9 +30,10 @@ use bellwether_proto::{Boot, Incarnation, Leadership, NodeId, Time, membership::
 pub use self::{
     answers_are_honest::AnswersAreHonest, completeness::Completeness,
     epoch_never_goes_back::EpochNeverGoesBack, incarnation_monotone::IncarnationMonotone,
-    leads_on_what_is_kept::LeadsOnWhatIsKept, live_not_dead_for_long::LiveNotDeadForLong, no_resurrection::NoResurrection,
-    nobody_buried_alive::NobodyBuriedAlive, one_leader_per_epoch::OneLeaderPerEpoch,
-    older_life_stops::OlderLifeStops, one_leader_per_term::OneLeaderPerTerm, one_may_act::OneMayAct, one_of_two_wins::OneOfTwoWins,
+    leads_on_what_is_kept::LeadsOnWhatIsKept, live_not_dead_for_long::LiveNotDeadForLong,
+    no_resurrection::NoResurrection, nobody_buried_alive::NobodyBuriedAlive,
+    older_life_stops::OlderLifeStops, one_leader_per_epoch::OneLeaderPerEpoch,
+    one_leader_per_term::OneLeaderPerTerm, one_may_act::OneMayAct, one_of_two_wins::OneOfTwoWins,
     one_valid_lease::OneValidLease, own_view::OwnView, settles::Settles,
     time_bounded_detection::TimeBoundedDetection,
 };

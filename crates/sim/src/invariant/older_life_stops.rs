@@ -32,7 +32,8 @@ impl OlderLifeStops {
     ///
     /// One that had not.
     pub fn by(&self, by: Time) -> Result<(), String> {
-        let late = |&(_, &(_, over)): &(&Peer, &(Time, Option<Time>))| over.is_none_or(|at| at > by);
+        let late =
+            |&(_, &(_, over)): &(&Peer, &(Time, Option<Time>))| over.is_none_or(|at| at > by);
         match self.ghosts.iter().find(late) {
             None => Ok(()),
             Some((who, (since, _))) => {

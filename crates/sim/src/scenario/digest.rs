@@ -12,8 +12,8 @@ use std::{
 use bellwether_proto::{hash::Real, node::Settings};
 
 use super::{
-    Cluster, FaultKind, LinkLoss, Loss, Mobility, NodeLoss, NodeSettings, Placement, Protocol, Roles, Scenario,
-    SharedMovement, SharedTrace, Who, Wifi,
+    Cluster, FaultKind, LinkLoss, Loss, Mobility, NodeLoss, NodeSettings, Placement, Protocol,
+    Roles, Scenario, SharedMovement, SharedTrace, Who, Wifi,
 };
 use crate::{
     mobility,

@@ -216,12 +216,7 @@ enum Promise {
     Central,
 }
 
-fn election(
-    name: &str,
-    field: Field<'_>,
-    timing: &Timing,
-    nodes: u32,
-) -> Result<ElectionSettings> {
+fn election(name: &str, field: Field<'_>, timing: &Timing, nodes: u32) -> Result<ElectionSettings> {
     if let Err(problem) = check_name(name) {
         return Err(field.error_unquoted(problem).with_allowed(NAMES));
     }
@@ -322,8 +317,8 @@ fn role(field: &Field<'_>, promise: Promise) -> Result<Role> {
             field.choice(&[("candidate", Role::Candidate), ("witness", Role::Witness)])
         }
         (Promise::Central, Ok("observer")) => {
-            let error =
-                field.error("is not possible in a central election: whoever is on the map may lead");
+            let error = field
+                .error("is not possible in a central election: whoever is on the map may lead");
             Err(error.with_allowed("\"candidate\", or no such election on this node"))
         }
         _ => field.choice(&[("candidate", Role::Candidate), ("observer", Role::Observer)]),
@@ -373,7 +368,9 @@ fn leased(section: &mut Section<'_>, learned: bool, nodes: u32) -> Result<Leased
         None if nodes as usize > MOST_MEMBERS => {
             let problem = format!("is among {nodes} nodes, and names no members");
             let error = section.field().error_unquoted(problem);
-            return Err(error.with_allowed(format!("members = [\"node-0\", …], at most {MOST_MEMBERS}")));
+            return Err(
+                error.with_allowed(format!("members = [\"node-0\", …], at most {MOST_MEMBERS}"))
+            );
         }
         None => Vec::new(),
     };
@@ -411,7 +408,9 @@ fn learned_by_votes(
         None if nodes as usize > MAX_MEMBERS => {
             let problem = format!("is among {nodes} nodes, and names no voters");
             let error = section.field().error_unquoted(problem);
-            return Err(error.with_allowed(format!("voters = [\"node-0\", …], at most {MAX_MEMBERS}")));
+            return Err(
+                error.with_allowed(format!("voters = [\"node-0\", …], at most {MAX_MEMBERS}"))
+            );
         }
         None => Vec::new(),
     };
@@ -439,13 +438,14 @@ fn learned_by_votes(
 }
 
 fn central(section: &mut Section<'_>, profile: TimingProfile) -> Result<CentralSettings> {
-    let criterion = section
-        .or("criterion", Criterion::Closeness, |field| field.choice(&Criterion::NAMED))?;
+    let criterion =
+        section.or("criterion", Criterion::Closeness, |field| field.choice(&Criterion::NAMED))?;
     let horizon = section.take("horizon");
     let horizon = horizon.map(|field| field.integer(2..=FARTHEST)).transpose()?;
     let (spread, hysteresis) = (spread(section)?, hysteresis(section)?);
     if let Some(field) = section.take("neighbours") {
-        let error = field.error_unquoted("asks a routing daemon, and there is none in a simulation");
+        let error =
+            field.error_unquoted("asks a routing daemon, and there is none in a simulation");
         return Err(error.with_allowed("beacon and silence"));
     }
     let neighbours = beacons(section, profile)?;

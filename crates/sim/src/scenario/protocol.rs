@@ -40,8 +40,7 @@ pub(super) fn protocol<'a>(
     world: &World,
     nodes: &mut Nodes<'a>,
 ) -> Result<Protocol> {
-    let either =
-        "[node], [membership] with kind = \"medley\" or \"ping\", or [election] with kind = \"announce\"";
+    let either = "[node], [membership] with kind = \"medley\" or \"ping\", or [election] with kind = \"announce\"";
     if let Some(field) = root.take("node") {
         if let Some(other) = root.take("membership").or(root.take("election")) {
             let problem = format!("stands beside [node] at {}", field.place());
