@@ -108,6 +108,8 @@ pub struct Founding {
     lacking: Option<Time>,
     tick: Time,
     observes: bool,
+    /// When those that found with us were last told so.
+    told: BTreeMap<NodeId, Time>,
     /// When somebody last spoke whose settings are not ours.
     strange: Option<Time>,
 }
@@ -179,6 +181,7 @@ impl Founding {
             lacking: None,
             tick: Time::NEVER,
             observes: false,
+            told: BTreeMap::new(),
             strange: None,
             config,
         }
@@ -281,6 +284,7 @@ impl Founding {
     fn begin(&mut self, ring: Ring, founders: Vec<Fact>, port: &mut Port<'_>) {
         let machine = Box::new(leased::Leased::new(ring, self.config.election, self.durable));
         self.stage = Stage::Inside { machine, founders, since: port.now };
+        self.told.clear();
         self.lacking = Some(port.now);
         // First, as the best begins to claim when it starts.
         let standings = self.standings.clone();
@@ -406,8 +410,15 @@ impl Founding {
             Stage::Inside { machine, founders, .. } if machine.ring().is_active() => {
                 let ours = founders.iter().find(|fact| fact.life.id() == self.me.id);
                 match ours.filter(|_| *founders == list) {
-                    // It founds with us, and has not heard yet that we do.
-                    Some(&fact) => self.say(from.id, Body::Ready { fact, list }, port),
+                    // It founds with us, and may not have heard yet that we do. Once a beat, as often as it asks: it may
+                    // as well be inside by now, and two that answer each other's answers would never end.
+                    Some(&fact) => {
+                        let last = self.told.get(&from.id);
+                        if last.is_none_or(|&last| port.now.since(last) >= self.beat()) {
+                            self.told.insert(from.id, port.now);
+                            self.say(from.id, Body::Ready { fact, list }, port);
+                        }
+                    }
                     // A ring without a leader is joined by nobody, so that it can come to an end.
                     None if self.lacking.is_none() => self.say(from.id, Body::Inside, port),
                     None => {}

@@ -10,7 +10,10 @@ use bellwether_proto::{
     },
 };
 
-use super::{Case, Subject, Trial, WATCHED, aim_at_random, network, spare_disks, swarm, trouble};
+use super::{
+    Case, MOST_JOINERS, Subject, Trial, WATCHED, aim_at_random, network, spare_disks, swarm,
+    trouble,
+};
 use crate::scenario::{
     Delay, DelayLaw, FaultKind, NodeSettings, Per, Placement, Protocol, Scenario, Until,
 };
@@ -100,6 +103,15 @@ pub(super) fn trial(subject: &Subject, settings: &NodeSettings, case: Case, mut 
         Case::Crash | Case::Leave | Case::Partition | Case::JoinElecting => false,
         _ => !faults.iter().any(|fault| gone(&fault.kind)),
     };
+    if let (ModeSettings::Learned(_), false) = (&mode, whole) {
+        // Whoever comes when a voter has gone never meets all voters, and does not know whose votes count: it names
+        // nobody, and so has no part in the election.
+        for joiner in nodes..nodes + MOST_JOINERS {
+            settings
+                .others
+                .insert(joiner, Settings { elections: vec![], ..settings.common.clone() });
+        }
+    }
     let live = match &mode {
         // Once a ring is broken all names must be there to found another.
         ModeSettings::Leased(leased) if leased.flavour != Flavour::Quorum => whole && !differs,
@@ -131,7 +143,7 @@ fn field(nodes: u32, rng: &mut Rng) -> Placement {
         1 => Placement::Ring,
         _ => {
             // Wide enough that one draw in a few is connected.
-            let crowd = f64::from(nodes + super::MOST_JOINERS);
+            let crowd = f64::from(nodes + MOST_JOINERS);
             let range = 10.0 * libm::sqrt(3.0 * libm::log(crowd) / crowd);
             Placement::Random { side: 10.0, range, robust: false }
         }
