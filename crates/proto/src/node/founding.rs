@@ -406,8 +406,16 @@ impl Founding {
             Stage::Inside { machine, founders, .. } if machine.ring().is_active() => {
                 let ours = founders.iter().find(|fact| fact.life.id() == self.me.id);
                 match ours.filter(|_| *founders == list) {
-                    // It founds with us, and has not heard yet that we do.
-                    Some(&fact) => self.say(from.id, Body::Ready { fact, list }, port),
+                    // It founds with us, and has not heard yet that we do; or it has, and answers us. Who is outside asks
+                    // once a beat, and an answer to our answer comes sooner: two founders would go on for ever.
+                    Some(&ours) => {
+                        let told = Ready { fact, list: list.clone(), heard: port.now };
+                        let before = self.ready.insert(from.id, told).map(|ready| ready.heard);
+                        let pace = self.beat().div(4) * 3;
+                        if before.is_none_or(|before| port.now.since(before) >= pace) {
+                            self.say(from.id, Body::Ready { fact: ours, list }, port);
+                        }
+                    }
                     // A ring without a leader is joined by nobody, so that it can come to an end.
                     None if self.lacking.is_none() => self.say(from.id, Body::Inside, port),
                     None => {}
