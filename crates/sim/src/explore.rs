@@ -13,6 +13,7 @@
 
 mod any_order;
 mod identity;
+pub mod nodes;
 mod regular;
 #[cfg(test)]
 mod tests;
@@ -78,6 +79,12 @@ pub enum Scripted<M: Machine> {
     Message(Peer, M::Message),
     /// It is to leave.
     Leave,
+    /// It crashes. Not in any order, where nodes restart at any time as it is; nor what follows.
+    Crash,
+    /// It crashes, and starts again from its disk after this long, if nodes [can](Model::with_restarts).
+    Restart(Duration),
+    /// It handles nothing for this long; then what has arrived comes first.
+    Pause(Duration),
 }
 
 impl<'a, M: Machine> Model<'a, M> {
@@ -216,6 +223,11 @@ impl<'a, M: Machine> Step<'a, M> {
         })
     }
 
+    /// What the node's clock shows.
+    pub fn local(&self) -> Time {
+        self.clock.read(self.now)
+    }
+
     /// The time on the wall when the node's clock shows `local`.
     pub fn wall(&self, local: Time) -> Time {
         self.clock.when(local)
@@ -244,6 +256,10 @@ pub trait Judge<M: Machine>: Clone + Send {
     ///
     /// What does not hold.
     fn step(&mut self, step: &Step<'_, M>) -> Result<(), String>;
+
+    /// A node's disk holds this from now on. Told after the step that asked for it, and alone if the node crashed right
+    /// after it was written.
+    fn kept(&mut self, _peer: Peer, _durable: &M::Durable) {}
 
     /// A node has crashed.
     fn crashed(&mut self, _now: Time, _peer: Peer) {}
@@ -283,6 +299,11 @@ impl<M: Machine, A: Judge<M>, B: Judge<M>> Judge<M> for (A, B) {
     fn step(&mut self, step: &Step<'_, M>) -> Result<(), String> {
         self.0.step(step)?;
         self.1.step(step)
+    }
+
+    fn kept(&mut self, peer: Peer, durable: &M::Durable) {
+        self.0.kept(peer, durable);
+        self.1.kept(peer, durable);
     }
 
     fn crashed(&mut self, now: Time, peer: Peer) {

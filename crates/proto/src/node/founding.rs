@@ -410,11 +410,12 @@ impl Founding {
             Stage::Inside { machine, founders, .. } if machine.ring().is_active() => {
                 let ours = founders.iter().find(|fact| fact.life.id() == self.me.id);
                 match ours.filter(|_| *founders == list) {
-                    // It founds with us, and may not have heard yet that we do. Once a beat, as often as it asks: it may
-                    // as well be inside by now, and two that answer each other's answers would never end.
+                    // It founds with us, and may not have heard yet that we do. Hardly more often than it asks, once a
+                    // beat: it may as well be inside by now, and two that answer each other's answers would never end.
                     Some(&fact) => {
                         let last = self.told.get(&from.id);
-                        if last.is_none_or(|&last| port.now.since(last) >= self.beat()) {
+                        let pace = self.beat().div(4) * 3;
+                        if last.is_none_or(|&last| port.now.since(last) >= pace) {
                             self.told.insert(from.id, port.now);
                             self.say(from.id, Body::Ready { fact, list }, port);
                         }

@@ -446,7 +446,10 @@ impl<'m, M: Explorable, J: Judge<M>> Checker<'m, M, J> {
             Scripted::Feed(feed) => Input::Feed(feed.clone()),
             Scripted::Command(command) => Input::Command(command.clone()),
             Scripted::Leave => Input::Leave,
-            Scripted::Message(..) => return None,
+            // Messages are on their way from the start; the rest is for histories around the regular one.
+            Scripted::Message(..) | Scripted::Crash | Scripted::Restart(_) | Scripted::Pause(_) => {
+                return None;
+            }
         };
         let found = self.input(from, self.nodes[from as usize].clone(), input);
         let known = &mut self.moves[from as usize].planned;
@@ -552,7 +555,7 @@ impl<'m, M: Explorable, J: Judge<M>> Checker<'m, M, J> {
                     match what {
                         Scripted::Feed(feed) => format!("{node}: {feed:?}"),
                         Scripted::Command(command) => format!("{node}: {command:?}"),
-                        Scripted::Leave | Scripted::Message(..) => format!("{node}: leave"),
+                        _ => format!("{node}: leave"),
                     }
                 }
                 Choice::Timeout(node) => format!("{}: timeout", id(node)),

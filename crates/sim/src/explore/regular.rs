@@ -508,6 +508,19 @@ impl<M: Explorable, J: Judge<M>> World<M, J> {
                     return Ok(false);
                 }
                 let given = match &fixed.model.script[number].2 {
+                    Scripted::Crash | Scripted::Restart(_) => {
+                        self.crash(at);
+                        if let Scripted::Restart(after) = &fixed.model.script[number].2 {
+                            self.places[at].back = Some((now + *after, false));
+                        }
+                        self.steps += 1;
+                        return Ok(true);
+                    }
+                    Scripted::Pause(length) => {
+                        self.pause(at, now + *length);
+                        self.steps += 1;
+                        return Ok(true);
+                    }
                     Scripted::Feed(feed) => Given::Feed(number, feed.clone()),
                     Scripted::Command(command) => Given::Command(number, command.clone()),
                     Scripted::Message(from, message) => {
@@ -611,7 +624,10 @@ impl<M: Explorable, J: Judge<M>> World<M, J> {
             }
             Effect::Broadcast(message) => self.send(fixed, at, &fixed.range[at], message),
             Effect::Multicast(message) => self.send(fixed, at, &fixed.group[at], message),
-            Effect::Persist(durable) => self.places[at].kept = Some(Arc::new(durable)),
+            Effect::Persist(durable) => {
+                self.judge.kept(self.places[at].peer, &durable);
+                self.places[at].kept = Some(Arc::new(durable));
+            }
             Effect::Emit(_) => {}
         }
     }
@@ -661,6 +677,14 @@ impl<M: Explorable, J: Judge<M>> World<M, J> {
         (place.machine, place.due, place.paused) = (None, Time::NEVER, Time::ZERO);
         place.given.fold(CRASHED);
         self.judge.crashed(self.now, place.peer);
+    }
+
+    /// What is on its way to a node waits until then, and so does its timer.
+    fn pause(&mut self, at: usize, until: Time) {
+        self.places[at].paused = until;
+        let held = |letter: &Letter<M>| letter.to == at && letter.at < until;
+        let waiting: Vec<Letter<M>> = self.queue.extract_if(.., |it| held(it)).collect();
+        waiting.into_iter().for_each(|letter| self.post(letter));
     }
 
     /// Whether this may happen to a node now, within its bound.
@@ -715,13 +739,7 @@ impl<M: Explorable, J: Judge<M>> World<M, J> {
                 self.crash(node);
             }
             What::Restart { after, lost, .. } => self.places[node].back = Some((at + after, lost)),
-            What::Pause { length, .. } => {
-                let until = at + length;
-                self.places[node].paused = until;
-                let held = |letter: &Letter<M>| letter.to == node && letter.at < until;
-                let waiting: Vec<Letter<M>> = self.queue.extract_if(.., |it| held(it)).collect();
-                waiting.into_iter().for_each(|letter| self.post(letter));
-            }
+            What::Pause { length, .. } => self.pause(node, at + length),
             What::Refusal { .. } => self.places[node].disk = Disk::Refuses,
             _ => {}
         }
@@ -1081,6 +1099,11 @@ pub fn replay<M: Explorable, J: Judge<M>>(
                         format!("{at} {from} -> {peer}: {message:?}")
                     }
                     Scripted::Leave => format!("{at} {peer}: leave"),
+                    Scripted::Crash => format!("{at} {peer}: crash"),
+                    Scripted::Restart(after) => {
+                        format!("{at} {peer}: crash, and restart in {after}")
+                    }
+                    Scripted::Pause(length) => format!("{at} {peer}: pause for {length}"),
                 }
             }
             (Next::Restart(_), _) => format!("{at} {peer}: restart"),

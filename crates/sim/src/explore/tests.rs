@@ -353,6 +353,14 @@ fn plans_feeds_and_audiences_are_kept_to() {
     assert_eq!(ends(&planned().with_group([]), &settings(0)), [nobody]);
     let silent = planned().without(|number| number.0 == 2);
     assert_eq!(ends(&silent, &settings(0)), [heard.replace("0 2, ", "")]);
+    // Crashes, restarts and pauses by plan.
+    let crashes = model(false).with_script(at(150), zero, Scripted::Crash);
+    assert_eq!(ends(&crashes, &settings(0)), ["timeout, 0 1, timeout, timeout"]);
+    let restarts =
+        model(false).with_script(at(150), zero, Scripted::Restart(Duration::from_millis(20)));
+    assert_eq!(ends(&restarts, &settings(0)), ["timeout, 0 1, timeout, 0 2, timeout"]);
+    let pauses = model(false).with_script(at(95), one, Scripted::Pause(Duration::from_millis(55)));
+    assert_eq!(ends(&pauses, &settings(0)), ["0 1, timeout, 0 2, timeout, 0 3"]);
     // A clock that is fast by a fifth.
     let fast = ends(&model(false).with_drift(one, 200_000), &settings(0));
     assert_eq!(fast, [format!("{REGULAR}, timeout")]);
