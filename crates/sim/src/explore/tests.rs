@@ -34,7 +34,7 @@ struct Counter {
     heard: Vec<String>,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Hash)]
 enum Told {
     NotKept,
     Hello,
