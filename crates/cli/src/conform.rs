@@ -95,7 +95,7 @@ fn replay(subject: &Subject, case: Case, seed: u64, json: bool) -> Result<bool, 
             written = print_step(&mut out, json, &entry);
         }
     };
-    let (violations, _) = trial.judge(seed, Log::to(&mut print));
+    let violations = trial.judge(seed, Log::to(&mut print)).violations;
     written?;
     out.flush()?;
     for violation in &violations {
