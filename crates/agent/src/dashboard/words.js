@@ -150,6 +150,7 @@ export function sentence(event) {
     case 'settings-differ': return ['suspect', [who, ` has other settings for ${where}: ${event.detail}`], true];
     case 'duplicate-identity': return ['failed', [who, ' runs under our identity'], false];
     case 'stalled': return ['suspect', ['this node', ' was not running'], false];
+    case 'record-ended': return ['suspect', ['this node', ` is no longer recorded: ${event.detail}`], false];
     default: return ['unknown', [who, ` ${event.event}`], false];
   }
 }
