@@ -22,6 +22,7 @@ use crate::{
     clock,
     handle::{Inbox, Refused},
     neighbours::Neighbour,
+    record::Recorder,
     status::{ElectionStatus, Event, EventKind, LeaderStatus, MemberState},
     store::Store,
     terms,
@@ -53,6 +54,8 @@ pub(crate) struct Adapter {
     out: OutboxOf<Node>,
     cluster: String,
     store: Store,
+    /// Writes down what the node is given, if that is wanted.
+    recorder: Option<Recorder>,
     started: Time,
     records: BTreeMap<NodeId, Record>,
     tallies: Vec<Tally>,
@@ -138,6 +141,7 @@ impl Adapter {
             out: Outbox::new(),
             cluster: cluster.to_owned(),
             store,
+            recorder: None,
             started: now,
             records: BTreeMap::new(),
             seeds: seeds.collect(),
@@ -150,6 +154,12 @@ impl Adapter {
             refused: BTreeMap::new(),
             accusations: 0,
         }
+    }
+
+    /// The same, with all that its node is given written down.
+    pub(crate) fn with_recorder(mut self, recorder: Option<Recorder>) -> Self {
+        self.recorder = recorder;
+        self
     }
 
     fn me(&self) -> Peer {
@@ -273,9 +283,15 @@ impl Adapter {
         input: InputOf<'_, Node>,
         inbox: &Inbox,
     ) -> Result<(), bellwether_proto::Rejected> {
+        if let Some(recorder) = &mut self.recorder {
+            recorder.given(now, &input);
+        }
         let result = self.node.handle(now, input, &mut self.out);
         let mut kept = true;
         while let Some(effect) = self.out.pop() {
+            if let Some(recorder) = &mut self.recorder {
+                recorder.effect(&effect);
+            }
             match effect {
                 // What stood behind something that was not kept must not be said.
                 Effect::Send { .. } | Effect::Broadcast(_) | Effect::Multicast(_) if !kept => {}
@@ -293,6 +309,12 @@ impl Adapter {
                 }
                 Effect::Emit(event) => self.on_event(now, event, inbox),
             }
+        }
+        let recorded = self.recorder.as_mut();
+        let ended = recorded.and_then(|one| one.outcome(&self.node, now, result.as_ref().copied()));
+        if ended.is_some() {
+            self.recorder = None;
+            self.event(inbox, EventKind::RecordEnded, None, ended);
         }
         match kept {
             true => result,

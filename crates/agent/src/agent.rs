@@ -9,7 +9,7 @@ use std::{
 use bellwether_proto::{
     Seed,
     membership::medley::Addresses,
-    node::{About, Plan, Settings},
+    node::{About, Settings},
     stack::Group,
 };
 use tokio::{net::TcpListener, task::JoinHandle};
@@ -26,6 +26,7 @@ use crate::{
     log::{self, Level, Line},
     neighbours,
     notify::{Manager, Watchdog},
+    record::{Header, RecordError, Recorder},
     seal::Sealer,
     status::EventKind,
     store::{Store, StoreError},
@@ -56,6 +57,9 @@ pub enum StartError {
     /// The token file.
     #[error("{0}")]
     Token(String),
+    /// Where its node's inputs are to be written down.
+    #[error("record: {0}")]
+    Record(#[from] RecordError),
     /// A seed's name.
     #[error("join {name:?}: {source}")]
     Seed {
@@ -160,10 +164,23 @@ impl Agent {
             transport.join_group(config.multicast, &config.interfaces)?;
         }
         let address = driver::own_address(transport.local(), &seeds);
-        let plan = plan(config, address)?;
+        let settings = settings(config, address);
+        let plan = settings.plan().map_err(|error| StartError::Setting(error.to_string()))?;
         let now = clock::now();
         let seed = getrandom::u64().unwrap_or_else(|_| now.as_micros());
-        let node = Adapter::new(plan, &config.cluster, store, seeds, now, Seed::new(seed));
+        let header = || Header {
+            program: env!("CARGO_PKG_VERSION").to_owned(),
+            unix_ms: clock::unix_ms(),
+            me: store.me(),
+            seed,
+            settings,
+            durable: store.durable(),
+        };
+        let limit = u64::from(config.record_limit) << 20;
+        let recorder = config.record.as_ref();
+        let recorder = recorder.map(|path| Recorder::create(path, limit, &header())).transpose()?;
+        let node = Adapter::new(plan, &config.cluster, store, seeds, now, Seed::new(seed))
+            .with_recorder(recorder);
         let (handle, inbox) = Handle::connect();
         let node = tokio::spawn(Driver::new(node, transport, inbox, watchdog).run());
         let (hooks, view) = if config.hooks.is_empty() {
@@ -400,15 +417,15 @@ async fn look_names_up(mut join: Vec<Door>, handle: Handle) {
 /// How often names are looked up again. Arbitrary.
 const LOOK_UP: std::time::Duration = std::time::Duration::from_secs(60);
 
-/// What the node of these settings is made of.
-fn plan(config: &Config, address: SocketAddr) -> Result<Plan, StartError> {
+/// What the node of these settings is to be.
+fn settings(config: &Config, address: SocketAddr) -> Settings {
     let advertise =
         if config.advertise.is_empty() { vec![address] } else { config.advertise.clone() };
     let alike = |election: &config::Election| {
         let terms = terms::of(config, &election.name, election.mode.mode());
         (Group::named(&election.name), terms)
     };
-    let settings = Settings {
+    Settings {
         about: About {
             name: config.name.clone(),
             position: config.position,
@@ -420,6 +437,5 @@ fn plan(config: &Config, address: SocketAddr) -> Result<Plan, StartError> {
         exponent: config.membership.exponent,
         feedback: config.membership.feedback,
         elections: config.elections.clone(),
-    };
-    settings.plan().map_err(|error| StartError::Setting(error.to_string()))
+    }
 }

@@ -56,6 +56,7 @@ mod key;
 pub mod log;
 pub mod neighbours;
 mod notify;
+pub mod record;
 mod seal;
 mod status;
 mod store;

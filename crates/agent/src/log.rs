@@ -109,6 +109,7 @@ impl Line {
             EventKind::DiskRecovered => {
                 (Level::Info, "the disk takes what must be kept".to_owned())
             }
+            EventKind::RecordEnded => (Level::Warning, format!("nothing more is recorded: {why}")),
             EventKind::Stalled => (Level::Warning, format!("this process was stopped {why}")),
             EventKind::MemberJoin
             | EventKind::MemberSuspect

@@ -373,6 +373,8 @@ pub enum EventKind {
     DiskRefused,
     /// The disk takes it again.
     DiskRecovered,
+    /// What this node is given is no longer recorded; it goes on.
+    RecordEnded,
 }
 
 /// One line of the history.

@@ -55,6 +55,13 @@ pub(crate) struct Settings {
     /// How to write down what happens: text, json or none [default: text]
     #[arg(long, value_name = "FORM")]
     log: Option<String>,
+    /// Write down what the node is given, for `bellwether replay`; what is
+    /// there becomes FILE.1, and so on up to FILE.4
+    #[arg(long, value_name = "FILE")]
+    record: Option<String>,
+    /// How large that may become [default: 256]
+    #[arg(long, value_name = "MIB")]
+    record_limit: Option<String>,
     /// How often and how long: local, lan, wan or mesh [default: lan]
     #[arg(long, value_name = "PROFILE")]
     timing: Option<String>,
@@ -93,6 +100,8 @@ impl Settings {
             ("--data-dir", &self.data_dir),
             ("--key-file", &self.key_file),
             ("--log", &self.log),
+            ("--record", &self.record),
+            ("--record-limit", &self.record_limit),
             ("--timing", &self.timing),
         ];
         let many = [

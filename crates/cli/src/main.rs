@@ -1,7 +1,7 @@
 //! `bellwether`: leader election and group membership for networks that will not hold still.
 //!
-//! Exit codes: 0 done, or yes; 1 no (another leads, an invariant did not hold); 2 usage or error; 3 agent
-//! unreachable; 4 no leader known; 5 another node runs under this agent's identity.
+//! Exit codes: 0 done, or yes; 1 no (another leads, an invariant did not hold, a recorded node behaves otherwise); 2 usage
+//! or error; 3 agent unreachable; 4 no leader known; 5 another node runs under this agent's identity.
 
 #![allow(
     clippy::disallowed_methods,
@@ -25,6 +25,7 @@ mod log;
 mod manual;
 mod monitor;
 mod output;
+mod replay;
 mod sim;
 
 use std::process::ExitCode;
@@ -106,6 +107,8 @@ enum Command {
     Lab(lab::Args),
     /// Try elections and memberships against the conformance suite
     Conform(conform::Args),
+    /// Run a recorded node again, and compare what comes of it
+    Replay(replay::Args),
     /// Print completions for a shell
     Completions(manual::CompletionsArgs),
     /// Print or write the manual
@@ -122,6 +125,7 @@ impl Command {
             Self::Sim(args) => args.json,
             Self::Lab(args) => args.json(),
             Self::Conform(args) => args.json,
+            Self::Replay(args) => args.json,
             Self::Config(args) => args.json(),
             Self::Keys(args) => args.json(),
             Self::Leader(args) | Self::Explain(args) => args.json(),
@@ -173,6 +177,7 @@ impl Command {
             Self::Sim(args) => sim::run(args).map(Exit::from),
             Self::Lab(args) => lab::run(args).map(Exit::from),
             Self::Conform(args) => conform::run(args).map(Exit::from),
+            Self::Replay(args) => replay::run(&args).map(Exit::from),
             Self::Completions(args) => manual::completions(&args).map(Exit::from),
             Self::Man(args) => manual::man(&args).map(Exit::from),
             Self::Become(args) => guarded::become_command(&args),

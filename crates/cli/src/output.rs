@@ -183,13 +183,16 @@ pub(crate) fn plain_table<const N: usize>(header: [&str; N]) -> Table {
 /// A bar with the time left, on standard error, for work of more than a moment; nothing without a
 /// terminal.
 pub(crate) fn progress(steps: u64) -> ProgressBar {
+    progress_of(steps, "{bar:40} {pos}/{len} runs, {elapsed} gone, about {eta} left")
+}
+
+/// The same, for what is not counted in runs.
+pub(crate) fn progress_of(steps: u64, template: &str) -> ProgressBar {
     if steps < 2 || !io::stderr().is_terminal() {
         return ProgressBar::hidden();
     }
     let bar = ProgressBar::with_draw_target(Some(steps), ProgressDrawTarget::stderr());
-    let style =
-        ProgressStyle::with_template("{bar:40} {pos}/{len} runs, {elapsed} gone, about {eta} left")
-            .expect("the template is valid");
+    let style = ProgressStyle::with_template(template).expect("the template is valid");
     bar.set_style(style);
     bar.enable_steady_tick(Duration::from_millis(200));
     bar

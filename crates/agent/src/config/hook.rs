@@ -135,7 +135,7 @@ pub(crate) fn is_about_leading(kind: EventKind) -> bool {
     matches!(kind, EventKind::BecameLeader | EventKind::StoppedLeading)
 }
 
-pub(crate) const EVENTS: [(&str, EventKind); 16] = [
+pub(crate) const EVENTS: [(&str, EventKind); 17] = [
     ("member-join", EventKind::MemberJoin),
     ("member-suspect", EventKind::MemberSuspect),
     ("member-alive", EventKind::MemberAlive),
@@ -152,6 +152,7 @@ pub(crate) const EVENTS: [(&str, EventKind); 16] = [
     ("stalled", EventKind::Stalled),
     ("disk-refused", EventKind::DiskRefused),
     ("disk-recovered", EventKind::DiskRecovered),
+    ("record-ended", EventKind::RecordEnded),
 ];
 const TIMEOUT: Duration = Duration::from_secs(30);
 /// Most hooks of one agent. Arbitrary: they run one at a time.

@@ -77,6 +77,10 @@ pub struct Config {
     pub key_file: PathBuf,
     /// How it writes down what happens.
     pub log: Form,
+    /// Where it writes down what its node is given, if anywhere.
+    pub record: Option<PathBuf>,
+    /// How large that may become, in MiB.
+    pub record_limit: u32,
     /// How often and how long.
     pub timing: Timing,
     /// Whom it probes.
@@ -125,6 +129,8 @@ impl Config {
             data_dir: None,
             key_file: key_file.into(),
             log: Form::default(),
+            record: None,
+            record_limit: RECORD_LIMIT,
             timing: Profile::default().timing(),
             membership: Membership::default(),
             position: None,
@@ -165,6 +171,9 @@ impl Config {
             config.api = api(&field, &config)?;
         }
         config.log = root.or("log", Form::default(), |field| field.choice(&Form::NAMED))?;
+        config.record = root.take("record").map(|field| path(&field)).transpose()?;
+        config.record_limit =
+            root.or("record_limit", RECORD_LIMIT, |field| field.integer(1..=RECORD_MOST))?;
         if let Some(field) = root.take("timing") {
             config.timing = timing::read(field.section()?)?;
         }
@@ -385,6 +394,9 @@ const API: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), API_POR
 const CLUSTER: &str = "cluster = \"garden\", or --cluster garden: the same on every node";
 const KEY_FILE: &str =
     "key_file = \"/etc/bellwether/cluster.key\", or --key-file; `bellwether keygen` makes one";
+/// Two days of an agent among sixteen; and a tebibyte.
+const RECORD_LIMIT: u32 = 256;
+const RECORD_MOST: u32 = 1 << 20;
 /// Most addresses of one node; they travel in one datagram with everything else.
 const ADDRESSES: usize = 8;
 /// Most interfaces to speak on: everything said there is sent on each.

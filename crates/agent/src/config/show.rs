@@ -82,6 +82,8 @@ impl Config {
         add("data_dir", path(&self.data_dir), DEFAULT);
         add("key_file", quoted(&self.key_file.display()), DEFAULT);
         add("log", quoted(&self.log.name()), DEFAULT);
+        add("record", path(&self.record), DEFAULT);
+        add("record_limit", self.record_limit.to_string(), DEFAULT);
         let profile = self.timing.profile.name();
         add("timing.profile", quoted(&profile), DEFAULT);
         for (wait, value) in self.timing.waits() {

@@ -123,6 +123,8 @@ impl Inputs {
 #[derive(Clone, Copy, Debug)]
 enum Shape {
     Text,
+    /// As in a file.
+    Number,
     /// Separated by commas; a flag may be repeated instead.
     List,
     /// `KEY=VALUE`, separated by commas; the value goes to this key below KEY, or to KEY itself.
@@ -158,6 +160,8 @@ const SETTINGS: &[Setting] = &[
     setting("--data-dir", "BELLWETHER_DATA_DIR", "data_dir", Shape::Text),
     setting("--key-file", "BELLWETHER_KEY_FILE", "key_file", Shape::Text),
     setting("--log", "BELLWETHER_LOG", "log", Shape::Text),
+    setting("--record", "BELLWETHER_RECORD", "record", Shape::Text),
+    setting("--record-limit", "BELLWETHER_RECORD_LIMIT", "record_limit", Shape::Number),
     setting("--timing", "BELLWETHER_TIMING", "timing", Shape::Text),
     setting("--tag", "BELLWETHER_TAGS", "tags", Shape::Pairs(None)),
     setting("--election", "BELLWETHER_ELECTIONS", "election", Shape::Pairs(Some("mode"))),
@@ -187,10 +191,14 @@ fn add(
 ) -> Result<()> {
     let split = || values.iter().flat_map(|value| value.split(',')).map(str::trim);
     match setting.shape {
-        Shape::Text => {
+        Shape::Text | Shape::Number => {
             // The last one wins, as everywhere.
             let text = values.last().copied().unwrap_or_default();
-            tree.add_value(layer(text), &[setting.field], Given::Text(text.to_owned()));
+            let given = match setting.shape {
+                Shape::Number => Given::Toml(text.to_owned()),
+                _ => Given::Text(text.to_owned()),
+            };
+            tree.add_value(layer(text), &[setting.field], given);
         }
         Shape::List => {
             let items: Vec<String> = split().map(str::to_owned).collect();

@@ -152,6 +152,7 @@ export function sentence(event) {
     case 'disk-refused': return ['failed', ['the disk', ` refuses what must be kept: ${event.detail}`], false];
     case 'disk-recovered': return ['alive', ['the disk', ' takes what must be kept again'], false];
     case 'stalled': return ['suspect', ['this node', ' was not running'], false];
+    case 'record-ended': return ['suspect', ['this node', ` is no longer recorded: ${event.detail}`], false];
     default: return ['unknown', [who, ` ${event.event}`], false];
   }
 }

@@ -27,6 +27,7 @@
 //! | [`founding`] | leased elections: how rings come to be |
 //! | [`voters`] | learned elections: who votes |
 //! | [`names`] | central elections: what those on the map are called |
+//! | `codec` | how settings, facts and commands are written down |
 //! | `announced`, `disk`, `record`, `near` | announced elections; what survives; what a node is worth; who is near |
 //! | `answer`, `request`, `life`, `below` | what it answers; what it is told and asked; how it starts and ends; the stack |
 //!
@@ -99,6 +100,7 @@ use crate::{
 mod announced;
 mod answer;
 mod below;
+mod codec;
 mod disk;
 pub mod founding;
 mod life;
