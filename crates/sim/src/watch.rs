@@ -64,7 +64,7 @@ impl Watch {
         self.where_a_majority_of(voters)
     }
 
-    /// The same where epochs do not count terms.
+    /// The same where counters of epochs do not count terms.
     pub fn where_a_majority_of(mut self, voters: u32) -> Self {
         self.agreement = self.agreement.by_majority_of(voters);
         self

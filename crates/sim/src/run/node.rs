@@ -9,7 +9,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use bellwether_proto::{
     Effect, EffectOf, Epoch, InputOf, Mode, NodeId, Peer, Seed, Time,
-    election::leased::Flavour,
     node::{Command, Durable, Fact, ModeSettings, Node, Position, Settings},
     stack::Group,
 };
@@ -123,11 +122,10 @@ impl Hosting {
                 watch = watch.telling(log);
             }
             watch = match &election.mode {
-                // Terms are counted by majorities; the other flavours promise that tokens grow, not who minted them.
-                ModeSettings::Leased(leased) if leased.flavour != Flavour::Quorum => {
+                // What is promised is that tokens grow, not that their counters do.
+                ModeSettings::Leased(leased) => {
                     watch.where_a_majority_of(leased.members.len() as u32)
                 }
-                ModeSettings::Leased(leased) => watch.by_majority_of(leased.members.len() as u32),
                 ModeSettings::Learned(learned) => watch.by_majority_of(learned.voters.len() as u32),
                 _ => watch,
             };
