@@ -83,7 +83,7 @@ fn a_full_disk_silences_what_it_cannot_keep_and_nothing_else() {
     let mut agents = Agents::start(&net, "garden", &[0, 1, 2, 3, 4], &flags);
     let all: Vec<usize> = agents.all().collect();
     let settled = |agents: &Agents<'_>, among: &[usize]| {
-        until(seconds(40), "one leader in every mode", || {
+        until(seconds(90), "one leader in every mode", || {
             MODES.iter().map(|mode| named(agents, among, mode)).collect::<Option<Vec<_>>>()
         })
     };
@@ -111,17 +111,17 @@ fn a_full_disk_silences_what_it_cannot_keep_and_nothing_else() {
         };
         agents.kill(at);
         let rest: Vec<usize> = healthy.iter().copied().filter(|&other| other != at).collect();
-        until(seconds(40), "somebody else leads", || {
+        until(seconds(90), "somebody else leads", || {
             named(&agents, &rest, mode).filter(|name| *name != leader)
         });
         agents.run(at);
-        until(seconds(40), "it is back", || named(&agents, &healthy, mode));
+        until(seconds(90), "it is back", || named(&agents, &healthy, mode));
         replaced.push(mode);
     }
     println!("led by {leaders:?}, replaced where {replaced:?}");
     assert!(replaced.len() >= 3, "{replaced:?}");
     let affected: Vec<&str> =
-        until(seconds(40), "the disk is blamed in every mode that changed", || {
+        until(seconds(90), "the disk is blamed in every mode that changed", || {
             let status = agents.ask(victim, "/v1/status")?;
             let blamed = |mode: &&&str| {
                 let election = of(&status, mode);
@@ -134,7 +134,7 @@ fn a_full_disk_silences_what_it_cannot_keep_and_nothing_else() {
     println!("silent on the full disk: {affected:?}");
     // The others need nobody's disk but their own.
     for mode in &affected {
-        until(seconds(40), "the others have a leader", || {
+        until(seconds(90), "the others have a leader", || {
             named(&agents, &healthy, mode).filter(|name| *name != agents.name(victim))
         });
     }
