@@ -9,6 +9,7 @@
 
 use std::{
     fs,
+    os::unix::fs::MetadataExt as _,
     path::Path,
     process::{Command, Output, Stdio},
     thread,
@@ -36,7 +37,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).expect("output is UTF-8")
 }
 
-/// One agent, killed without warning after some seconds.
+/// One agent, killed without warning once it leads.
 fn record(folder: &Path, file: &str) {
     let dir = folder.display().to_string();
     if !folder.join("bellwether.toml").exists() {
@@ -46,11 +47,15 @@ fn record(folder: &Path, file: &str) {
     let config = folder.join("bellwether.toml").display().to_string();
     let (bind, api) = ("127.0.0.1:0", "127.0.0.1:0");
     let args = ["agent", "--config", &config, "--bind", bind, "--api", api, "--timing", "local"];
-    let more = ["--record", file, "--record-limit", "1", "--log", "none"];
+    let data = folder.join("data").display().to_string();
+    let more = ["--record", file, "--record-limit", "1", "--log", "none", "--data-dir", &data];
     let mut agent = command(&[&args[..], &more[..]].concat());
+    let inode = || fs::metadata(file).map_or(0, |found| found.ino());
+    let past = inode();
     let mut agent = agent.stdin(Stdio::null()).spawn().unwrap();
     let begun = Instant::now();
-    while fs::metadata(file).map_or(0, |found| found.len()) < 1_500 {
+    // The file of the past life is there until it is moved aside.
+    while inode() == past || !text(&bellwether(&["replay", file]).stdout).contains(" leads, ") {
         assert!(begun.elapsed().as_secs() < 60, "nothing is recorded");
         assert!(agent.try_wait().unwrap().is_none(), "it has ended");
         thread::sleep(Duration::from_millis(100));
