@@ -244,7 +244,7 @@ const EVENTUAL: Duration = Duration::from_secs(35);
 const ANNOUNCED: Duration = Duration::from_secs(2);
 /// Measured: 8 s, with lists to mend, a lease to run out and a few terms that fail.
 const LEARNED: Duration = Duration::from_secs(15);
-/// Measured: 1.4 s, a silence and two digests.
+/// Measured: 2.1 s, a silence and a few digests.
 const CENTRAL: Duration = Duration::from_secs(5);
 /// Of a leased election it depends on how many members there are: see [`leased_within`].
 const LEASED: Duration = Duration::ZERO;
