@@ -9,7 +9,7 @@
 use std::collections::BTreeMap;
 
 use bellwether_proto::{
-    Boot, Duration, Effect, Election as _, Epoch, Mode, NodeId, Peer, Seed, Time,
+    Boot, Duration, Effect, Election as _, Epoch, Machine as _, Mode, NodeId, Peer, Seed, Time,
     election::{bandit, leased::Flavour},
     node::{
         Durable, ElectionSettings, EventualSettings, Fact, Kept, LearnedSettings, LeasedSettings,
@@ -54,6 +54,12 @@ impl Case {
     /// Searches it, no further than `most` states.
     pub fn explore(&self, most: u64) -> Explored<Tally> {
         self.explore_changed(most, |_| ())
+    }
+
+    /// The same with so many deviations in a history at most.
+    pub fn with_deviations(mut self, deviations: u32) -> Self {
+        self.search.deviations = deviations;
+        self
     }
 
     /// The same with nodes whose plan is not the one that is shipped.
@@ -117,6 +123,8 @@ impl Case {
             votes: BTreeMap::new(),
             disks: BTreeMap::new(),
             rings: BTreeMap::new(),
+            late: BTreeMap::new(),
+            leads: BTreeMap::new(),
             seen: Seen::default(),
         }
     }
@@ -187,6 +195,10 @@ pub struct Shipped {
     disks: BTreeMap<NodeId, Held>,
     /// Who each member of a ring takes for one, as bits.
     rings: BTreeMap<NodeId, u64>,
+    /// After when each node has overslept its deadline for longer than it may and still lead.
+    late: BTreeMap<NodeId, Time>,
+    /// Who names itself, and under which epoch.
+    leads: BTreeMap<NodeId, Epoch>,
     seen: Seen,
 }
 
@@ -257,6 +269,11 @@ impl Shipped {
         }
         if leader != me.id {
             return Ok(());
+        }
+        // What a lease gives is a matter of time; everybody else may have been replaced meanwhile.
+        let overslept = self.late.get(&me.id).is_some_and(|&late| now > late);
+        if overslept && self.leads.get(&me.id) == Some(&epoch) && self.mode != Mode::Leased {
+            return Err(format!("{me} leads at {now}, having been stopped"));
         }
         let held = self.disks.get(&me.id).copied().unwrap_or_default();
         let kept = match self.mode {
@@ -333,7 +350,19 @@ impl Judge<Node> for Shipped {
         }
         self.look_at_ring(step);
         self.seen.refused |= step.machine.disk_refuses_since().is_some();
-        self.answers(step)
+        self.answers(step)?;
+        let answer = step.machine.leadership_of(self.group, step.local());
+        match answer.epoch.filter(|_| answer.leader == Some(node)) {
+            Some(epoch) => self.leads.insert(node, epoch),
+            None => self.leads.remove(&node),
+        };
+        let guard = TimingProfile::Lan.timing().guard;
+        match step.machine.deadline() {
+            // What has arrived comes before the deadline, all at one instant.
+            Some((due, _)) => self.late.insert(node, step.wall(due + guard).max(step.now)),
+            None => self.late.remove(&node),
+        };
+        Ok(())
     }
 
     fn kept(&mut self, peer: Peer, durable: &Durable) {
@@ -342,6 +371,8 @@ impl Judge<Node> for Shipped {
 
     fn crashed(&mut self, _now: Time, peer: Peer) {
         self.rings.remove(&peer.id);
+        self.late.remove(&peer.id);
+        self.leads.remove(&peer.id);
     }
 
     fn restarted(&mut self, _now: Time, peer: Peer, lost: bool) {
@@ -431,6 +462,10 @@ pub fn cases() -> Vec<Case> {
         Case::of("leased-meeting", quorum(), 3, (0, 1_600), 9_000),
         // They are ready, found a ring, one claims and waits.
         Case::of("leased-founding", quorum(), 3, (1_500, 4_100), 9_000),
+        // Two acknowledgements that do not come, and those that backed a leader follow another: nothing is as tight.
+        Case::of("leased-suspicion", quorum(), 3, (6_000, 7_600), 11_000)
+            .only([(Kind::Loss, 3), (Kind::Delay, 3)]),
+        Case::two_rings(),
         Case::of("leased-leading", quorum(), 3, (6_000, 7_100), 13_000),
         Case::of("leased-crash", quorum(), 3, (5_600, 8_600), 13_000).with(
             6_000,
@@ -514,9 +549,22 @@ pub fn cases() -> Vec<Case> {
         Case::of("eventual-meeting", eventual(), 3, (0, 3_000), 9_000),
         Case::of("eventual-crash", eventual(), 3, (5_600, 9_000), 14_000).with(
             6_000,
-            2,
+            3,
             Planned::Crash,
         ),
+        Case::of("eventual-pause", eventual(), 3, (5_600, 9_000), 14_000).with(
+            6_000,
+            3,
+            Planned::Pause(seconds(3)),
+        ),
+        // A leader is watched: it is replaced before anybody's turn to probe it has come and suspicion is over.
+        Case {
+            live: true,
+            ..Case::of("eventual-watch", eventual(), 3, (6_000, 8_000), 8_400)
+                .only([(Kind::Loss, 1)])
+                .with(6_000, 3, Planned::Crash)
+                .with_deviations(1)
+        },
     ]);
     all
 }
@@ -541,6 +589,35 @@ impl Case {
         let search = kinds.into_iter().fold(search, |search, kind| search.allow(kind, 1, []));
         let drift = (1..=nodes).map(|id| if id == 2 { -DRIFT } else { DRIFT }).collect();
         Self { name, mode, nodes, drift, script: Vec::new(), search, live: false }
+    }
+
+    /// Five, two of which come late. Of three that have founded a ring one then hears nobody but the late ones, and comes
+    /// back: they are a majority, and so were the others.
+    fn two_rings() -> Self {
+        let mode = leased(Flavour::Quorum);
+        let case = Self::of("leased-two-rings", mode, 5, (19_000, 20_500), 26_000);
+        let mut case = case
+            .only([(Kind::Loss, 1), (Kind::Delay, 1)])
+            .with(1, 4, Planned::Restart(Duration::from_secs(11)))
+            .with(1, 5, Planned::Restart(Duration::from_secs(11)))
+            .with(11_000, 3, Planned::Restart(Duration::from_millis(100)))
+            .with_deviations(1);
+        let apart =
+            |from: u64, one: u64, other: u64| (at(from), NodeId::new(one), NodeId::new(other));
+        case.search.cut = [1, 2]
+            .into_iter()
+            .flat_map(|one| [apart(0, one, 4), apart(0, one, 5), apart(11_000, one, 3)])
+            .collect();
+        case
+    }
+
+    /// Nothing goes wrong but this, and no more often.
+    fn only(mut self, kinds: impl IntoIterator<Item = (Kind, u32)>) -> Self {
+        self.search.allowed.clear();
+        for (kind, most) in kinds {
+            self.search = self.search.allow(kind, most, []);
+        }
+        self
     }
 
     fn with(mut self, millis: u64, node: u64, planned: Planned) -> Self {
