@@ -3,7 +3,7 @@
 use std::io::{self, BufWriter, Write};
 
 use bellwether_sim::{
-    conformance::{Case, Subject, Trial, Verdict, subjects, sweep},
+    conformance::{Case, Judgement, Subject, Trial, Verdict, subjects, sweep},
     log::{Entry, Log},
 };
 use comfy_table::{CellAlignment, Table, presets};
@@ -14,7 +14,10 @@ use crate::output::{Failure, on_threads, print_step, progress};
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// Only these modes
-    #[arg(long = "mode", value_name = "NAME")]
+    #[arg(value_name = "MODE")]
+    named: Vec<String>,
+    /// Only these modes
+    #[arg(long = "mode", visible_alias = "subject", value_name = "NAME")]
     modes: Vec<String>,
     /// Only these cases
     #[arg(long = "case", value_name = "NAME")]
@@ -38,7 +41,8 @@ pub(crate) struct Args {
 
 /// True if every mode behaves as it is known to.
 pub(crate) fn run(args: Args) -> Result<bool, Failure> {
-    let subjects = chosen(&args.modes)?;
+    let names: Vec<String> = args.named.iter().chain(&args.modes).cloned().collect();
+    let subjects = chosen(&names)?;
     let cases = if args.cases.is_empty() { Case::ALL.to_vec() } else { args.cases.clone() };
     if let Some(seed) = args.replay {
         let ([subject], [case]) = (subjects.as_slice(), cases.as_slice()) else {
@@ -48,11 +52,15 @@ pub(crate) fn run(args: Args) -> Result<bool, Failure> {
         };
         return replay(subject, *case, seed, args.json);
     }
-    let bar = progress(subjects.len() as u64 * cases.len() as u64 * args.seeds);
+    let faced = |subject: &Subject| -> Vec<Case> {
+        subject.cases().filter(|case| cases.contains(case)).collect()
+    };
+    let runs = |subject: &Subject| faced(subject).len() as u64 * args.seeds.div_ceil(subject.cost);
+    let bar = progress(subjects.iter().map(runs).sum());
     let verdicts = on_threads(args.threads.map(usize::from), || {
         let all = |subject: &Subject| {
-            let one = |&case| sweep(subject, case, args.seed, args.seeds, || bar.inc(1));
-            cases.iter().map(one).collect::<Vec<_>>()
+            let one = |case| sweep(subject, case, args.seed, args.seeds, || bar.inc(1));
+            faced(subject).into_iter().map(one).collect::<Vec<_>>()
         };
         subjects.iter().map(all).collect::<Vec<_>>()
     })?;
@@ -95,9 +103,12 @@ fn replay(subject: &Subject, case: Case, seed: u64, json: bool) -> Result<bool, 
             written = print_step(&mut out, json, &entry);
         }
     };
-    let (violations, _) = trial.judge(seed, Log::to(&mut print));
+    let Judgement { violations, smallest_gap, .. } = trial.judge(seed, Log::to(&mut print));
     written?;
     out.flush()?;
+    if let Some(gap) = smallest_gap {
+        eprintln!("smallest gap between two that could act: {gap}");
+    }
     for violation in &violations {
         eprintln!("violated: {violation}");
     }
@@ -119,9 +130,12 @@ fn print(
     table.load_preset(presets::NOTHING);
     let names = subjects.iter().map(|subject| subject.name.to_owned());
     table.set_header(std::iter::once("seeds that failed".to_owned()).chain(names));
-    for (row, case) in cases.iter().enumerate() {
+    for case in cases {
         let counts = verdicts.iter().map(|all| {
-            let Verdict { failures, seeds, .. } = &all[row];
+            let Some(verdict) = all.iter().find(|verdict| verdict.case == *case) else {
+                return "-".to_owned();
+            };
+            let Verdict { failures, seeds, .. } = verdict;
             match failures.len() {
                 0 => format!("0 of {seeds}"),
                 failed => format!("{failed} of {seeds} ✗"),
@@ -133,6 +147,9 @@ fn print(
         column.set_cell_alignment(CellAlignment::Right);
     }
     writeln!(out, "{table}")?;
+    for (subject, all) in subjects.iter().zip(verdicts) {
+        writeln!(out, "{}: {}", subject.name, summary(all))?;
+    }
     for (subject, all) in subjects.iter().zip(verdicts) {
         if let Some(why) = subject.known_to_break {
             writeln!(out, "{}: known to break its promise. {why}", subject.name)?;
@@ -147,6 +164,15 @@ fn print(
         }
     }
     Ok(())
+}
+
+/// `22 cases, 10120 histories, 0 violations, smallest gap 1.25s`
+fn summary(verdicts: &[Verdict]) -> String {
+    let histories: u64 = verdicts.iter().map(|verdict| verdict.seeds).sum();
+    let failed: usize = verdicts.iter().map(|verdict| verdict.failures.len()).sum();
+    let gap = verdicts.iter().filter_map(|verdict| verdict.smallest_gap).min();
+    let gap = gap.map_or_else(String::new, |gap| format!(", smallest gap {gap}"));
+    format!("{} cases, {histories} histories, {failed} violations{gap}", verdicts.len())
 }
 
 fn mode_json(subject: &Subject, verdicts: &[Verdict]) -> Value {
@@ -167,6 +193,8 @@ fn mode_json(subject: &Subject, verdicts: &[Verdict]) -> Value {
         "mode": subject.name,
         "known_to_break": subject.known_to_break,
         "as_known": as_known(subject, verdicts),
+        "histories": verdicts.iter().map(|verdict| verdict.seeds).sum::<u64>(),
+        "smallest_gap_us": verdicts.iter().filter_map(|v| v.smallest_gap).min().map(|gap| gap.as_micros()),
         "cases": verdicts.iter().map(case).collect::<Vec<_>>(),
     })
 }

@@ -60,8 +60,13 @@ impl Watch {
     /// Watches an election by majority of the first `voters` nodes: there is one leader to a term, and where too few of
     /// them can talk to each other, all agree if they name nobody.
     pub fn by_majority_of(mut self, voters: u32) -> Self {
-        self.agreement = self.agreement.by_majority_of(voters);
         self.invariants.push(Box::new(OneLeaderPerTerm::default()));
+        self.where_a_majority_of(voters)
+    }
+
+    /// The same where counters of epochs do not count terms.
+    pub fn where_a_majority_of(mut self, voters: u32) -> Self {
+        self.agreement = self.agreement.by_majority_of(voters);
         self
     }
 

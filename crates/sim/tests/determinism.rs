@@ -64,7 +64,7 @@ fault = [
 /// A protocol's name, its section, what else it needs, and the trace of seed 1.
 type Pin = (&'static str, &'static str, &'static [&'static str], &'static str);
 
-const PINS: [Pin; 20] = [
+const PINS: [Pin; 22] = [
     (
         "ping",
         r#"membership = { kind = "ping", period = "200ms", timeout = "50ms" }"#,
@@ -173,6 +173,13 @@ const PINS: [Pin; 20] = [
         election = { kind = "leased", witnesses = [8] }"#,
         &["fault.3={ at = '18s', kind = 'elect', target = 'leader' }"],
         "fa0e5a9f471df9c4",
+    ),
+    ("node", r#"node = { timing = { profile = "lan" } }"#, &[], "0"),
+    (
+        "node, leased",
+        r#"node = { election = { backup = { mode = "leased", members = ["node-0", "node-1", "node-2"] } } }"#,
+        &[],
+        "0",
     ),
 ];
 

@@ -108,6 +108,8 @@ pub struct Founding {
     lacking: Option<Time>,
     tick: Time,
     observes: bool,
+    /// When those that found with us were last told so.
+    told: BTreeMap<NodeId, Time>,
     /// When somebody last spoke whose settings are not ours.
     strange: Option<Time>,
 }
@@ -179,6 +181,7 @@ impl Founding {
             lacking: None,
             tick: Time::NEVER,
             observes: false,
+            told: BTreeMap::new(),
             strange: None,
             config,
         }
@@ -281,6 +284,7 @@ impl Founding {
     fn begin(&mut self, ring: Ring, founders: Vec<Fact>, port: &mut Port<'_>) {
         let machine = Box::new(leased::Leased::new(ring, self.config.election, self.durable));
         self.stage = Stage::Inside { machine, founders, since: port.now };
+        self.told.clear();
         self.lacking = Some(port.now);
         // First, as the best begins to claim when it starts.
         let standings = self.standings.clone();
@@ -406,14 +410,13 @@ impl Founding {
             Stage::Inside { machine, founders, .. } if machine.ring().is_active() => {
                 let ours = founders.iter().find(|fact| fact.life.id() == self.me.id);
                 match ours.filter(|_| *founders == list) {
-                    // It founds with us, and has not heard yet that we do; or it has, and answers us. Who is outside asks
-                    // once a beat, and an answer to our answer comes sooner: two founders would go on for ever.
-                    Some(&ours) => {
-                        let told = Ready { fact, list: list.clone(), heard: port.now };
-                        let before = self.ready.insert(from.id, told).map(|ready| ready.heard);
-                        let pace = self.beat().div(4) * 3;
-                        if before.is_none_or(|before| port.now.since(before) >= pace) {
-                            self.say(from.id, Body::Ready { fact: ours, list }, port);
+                    // It founds with us, and may not have heard yet that we do. Once a beat, as often as it asks: it may
+                    // as well be inside by now, and two that answer each other's answers would never end.
+                    Some(&fact) => {
+                        let last = self.told.get(&from.id);
+                        if last.is_none_or(|&last| port.now.since(last) >= self.beat()) {
+                            self.told.insert(from.id, port.now);
+                            self.say(from.id, Body::Ready { fact, list }, port);
                         }
                     }
                     // A ring without a leader is joined by nobody, so that it can come to an end.

@@ -1,15 +1,17 @@
 use std::collections::BTreeMap;
 
-use bellwether_proto::{Duration, Peer, Time};
+use bellwether_proto::{Duration, Epoch, Peer, Time};
 
 /// At no instant may two lives act as leader, by the clock on the wall. Who is frozen or crashed may act until its time
-/// is up all the same, and so may an earlier life that runs on beside a later one of the same node.
+/// is up all the same, and so may an earlier life that runs on beside a later one of the same node. Whoever follows has a
+/// larger token than whoever could act before: a resource that has seen it refuses the other's.
 #[derive(Clone, Debug, Default)]
 pub struct OneMayAct {
     /// Up to when each life may act, or could.
     acts: BTreeMap<Peer, Time>,
     /// Who may, or could last.
     last: Option<Peer>,
+    epoch: Option<Epoch>,
     gap: Option<Duration>,
     overlap: Duration,
     changes: u32,
@@ -19,13 +21,18 @@ impl OneMayAct {
     /// Its name in reports.
     pub const NAME: &'static str = "one_may_act";
 
-    /// From `now` on `who` may act up to `until`, or, if that is not after `now`, may not.
+    /// From `now` on `who` may act up to the instant given, under this token, or, if that is not after `now`, may not.
     ///
     /// # Errors
     ///
-    /// The two that may.
-    pub fn acts(&mut self, now: Time, who: Peer, until: Option<Time>) -> Result<(), String> {
-        let Some(until) = until.filter(|&until| until > now) else {
+    /// The two that may, or their tokens.
+    pub fn acts(
+        &mut self,
+        now: Time,
+        who: Peer,
+        until: Option<(Time, Epoch)>,
+    ) -> Result<(), String> {
+        let Some((until, epoch)) = until.filter(|&(until, _)| until > now) else {
             if let Some(over) = self.acts.get_mut(&who) {
                 *over = now.min(*over);
             }
@@ -40,10 +47,11 @@ impl OneMayAct {
                 self.changes += 1;
                 self.overlap += over.min(until).since(now);
             }
-            self.last = Some(who);
+            (self.last, self.epoch) = (Some(who), Some(epoch));
             return Err(format!("holder={other} until={over} other={who} until={until}"));
         }
-        if self.last != Some(who) {
+        let (last, token) = (self.last, self.epoch.replace(epoch));
+        if last != Some(who) {
             if let Some((over, _)) = latest {
                 let gap = now.since(over);
                 self.gap = Some(self.gap.map_or(gap, |least| least.min(gap)));
@@ -51,7 +59,12 @@ impl OneMayAct {
             }
             self.last = Some(who);
         }
-        Ok(())
+        match token {
+            Some(token) if epoch < token || (epoch == token && last != Some(who)) => {
+                Err(format!("{who} acts under {epoch} after {token}"))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// The shortest time from the last instant at which one could act to the first at which another could.
@@ -76,31 +89,49 @@ mod tests {
 
     use super::*;
 
+    fn at(seconds: u64) -> Time {
+        Time::from_micros(seconds * 1_000_000)
+    }
+
+    fn life(id: u64, boot: u64) -> Peer {
+        Peer::new(NodeId::new(id), Boot::new(boot))
+    }
+
+    fn until(seconds: u64, counter: u64, who: Peer) -> Option<(Time, Epoch)> {
+        Some((at(seconds), Epoch::mint(counter, who)))
+    }
+
     #[test]
     fn fires_when_the_next_one_does_not_wait_be_it_a_later_life_of_the_same() {
-        let at = |seconds: u64| Time::from_micros(seconds * 1_000_000);
-        let life = |boot| Peer::new(NodeId::new(1), Boot::new(boot));
+        let [older, later] = [1, 2].map(|boot| life(1, boot));
         let mut invariant = OneMayAct::default();
-        assert_eq!(invariant.acts(at(1), life(1), Some(at(4))), Ok(()));
-        assert_eq!(invariant.acts(at(2), life(1), Some(at(5))), Ok(()), "renewed");
+        assert_eq!(invariant.acts(at(1), older, until(4, 1, older)), Ok(()));
+        assert_eq!(invariant.acts(at(2), older, until(5, 1, older)), Ok(()), "renewed");
         assert!(!invariant.sometimes().1);
-        assert_eq!(invariant.acts(at(6), life(2), Some(at(9))), Ok(()));
+        assert_eq!(invariant.acts(at(6), later, until(9, 2, later)), Ok(()));
         assert_eq!(invariant.smallest_gap(), Some(Duration::from_secs(1)));
         assert!(invariant.sometimes().1);
-        assert!(invariant.acts(at(7), life(1), Some(at(8))).is_err());
+        assert!(invariant.acts(at(7), older, until(8, 3, older)).is_err());
         assert_eq!(invariant.overlap(), Duration::from_secs(1));
         assert_eq!(invariant.smallest_gap(), Some(Duration::ZERO));
     }
 
     #[test]
     fn who_steps_down_may_be_followed_at_once() {
-        let at = |seconds: u64| Time::from_micros(seconds * 1_000_000);
-        let [one, other] = [1, 2].map(|id| Peer::new(NodeId::new(id), Boot::new(1)));
+        let [one, other] = [1, 2].map(|id| life(id, 1));
         let mut invariant = OneMayAct::default();
-        assert_eq!(invariant.acts(at(1), one, Some(at(9))), Ok(()));
+        assert_eq!(invariant.acts(at(1), one, until(9, 1, one)), Ok(()));
         assert_eq!(invariant.acts(at(3), one, None), Ok(()));
-        assert_eq!(invariant.acts(at(3), other, Some(at(9))), Ok(()));
+        assert_eq!(invariant.acts(at(3), other, until(9, 2, other)), Ok(()));
         assert_eq!(invariant.smallest_gap(), Some(Duration::ZERO));
         assert_eq!(invariant.overlap(), Duration::ZERO);
+    }
+
+    #[test]
+    fn fires_when_a_successor_has_a_smaller_token() {
+        let [one, other] = [1, 2].map(|id| life(id, 1));
+        let mut invariant = OneMayAct::default();
+        assert_eq!(invariant.acts(at(1), other, until(2, 5, other)), Ok(()));
+        assert!(invariant.acts(at(3), one, until(4, 5, one)).is_err());
     }
 }

@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use bellwether_proto::{
-    Effect, EffectOf, InputOf, Mode, NodeId, Peer, Seed, Time,
+    Effect, EffectOf, Epoch, InputOf, Mode, NodeId, Peer, Seed, Time,
     node::{Command, Durable, Fact, ModeSettings, Node, Position, Settings},
     stack::Group,
 };
@@ -102,7 +102,7 @@ struct Seat {
     leased: bool,
     acts: OneMayAct,
     /// Up to when, by their own clocks, those may act that named themselves last.
-    until: BTreeMap<Peer, Time>,
+    until: BTreeMap<Peer, (Time, Epoch)>,
 }
 
 impl Hosting {
@@ -121,14 +121,14 @@ impl Hosting {
             if index == 0 {
                 watch = watch.telling(log);
             }
-            let voters = match &election.mode {
-                ModeSettings::Leased(leased) => leased.members.len(),
-                ModeSettings::Learned(learned) => learned.voters.len(),
-                _ => 0,
+            watch = match &election.mode {
+                // What is promised is that tokens grow, not that their counters do.
+                ModeSettings::Leased(leased) => {
+                    watch.where_a_majority_of(leased.members.len() as u32)
+                }
+                ModeSettings::Learned(learned) => watch.by_majority_of(learned.voters.len() as u32),
+                _ => watch,
             };
-            if voters > 0 {
-                watch = watch.by_majority_of(voters as u32);
-            }
             let leased = election.mode.mode() == Mode::Leased;
             Seat { group, watch, leased, acts: OneMayAct::default(), until: BTreeMap::new() }
         };
@@ -198,12 +198,14 @@ impl Hosting {
                 continue;
             }
             let answer = machine.leadership_of(seat.group, local);
-            let until = answer.valid_until.filter(|_| answer.leader == Some(me.id));
+            let until = answer.valid_until.zip(answer.epoch);
+            let until = until.filter(|_| answer.leader == Some(me.id));
             match until {
                 Some(until) => seat.until.insert(me, until),
                 None => seat.until.remove(&me),
             };
-            if let Err(detail) = seat.acts.acts(now, me, until.map(|until| clock.when(until))) {
+            let until = until.map(|(until, epoch)| (clock.when(until), epoch));
+            if let Err(detail) = seat.acts.acts(now, me, until) {
                 self.violate(now, OneMayAct::NAME, detail);
             }
         }
@@ -286,10 +288,11 @@ impl Observer<Node> for Hosting {
                 .until
                 .iter()
                 .filter(|(who, _)| who.id == node && !self.ghost_clocks.contains_key(*who));
-            let lives: Vec<(Peer, Time)> = lives.map(|(&who, &until)| (who, until)).collect();
-            for (who, until) in lives {
+            let lives: Vec<_> = lives.map(|(&who, &until)| (who, until)).collect();
+            for (who, (until, epoch)) in lives {
                 let seat = &mut self.seats[index];
-                if let Err(detail) = seat.acts.acts(now, who, Some(clock.when(until))) {
+                let until = Some((clock.when(until), epoch));
+                if let Err(detail) = seat.acts.acts(now, who, until) {
                     self.violate(now, OneMayAct::NAME, detail);
                 }
             }
