@@ -9,8 +9,13 @@
 use std::collections::BTreeMap;
 
 use bellwether_proto::{
-    Boot, Duration, Effect, Election as _, Epoch, Mode, NodeId, Peer, Seed, Time,
-    election::{bandit, leased::Flavour},
+    Boot, Duration, Effect, Election as _, Epoch, Machine as _, Mode, NodeId, Peer, Seed, Time,
+    Why,
+    election::{
+        bandit,
+        leased::{self, Flavour, Stamp},
+    },
+    membership::ring,
     node::{
         Durable, ElectionSettings, EventualSettings, Fact, Kept, LearnedSettings, LeasedSettings,
         Message, ModeSettings, Node, Plan, Settings as NodeSettings, TimingProfile, founding,
@@ -54,6 +59,12 @@ impl Case {
     /// Searches it, no further than `most` states.
     pub fn explore(&self, most: u64) -> Explored<Tally> {
         self.explore_changed(most, |_| ())
+    }
+
+    /// The same with so many deviations in a history at most.
+    pub fn with_deviations(mut self, deviations: u32) -> Self {
+        self.search.deviations = deviations;
+        self
     }
 
     /// The same with nodes whose plan is not the one that is shipped.
@@ -117,6 +128,9 @@ impl Case {
             votes: BTreeMap::new(),
             disks: BTreeMap::new(),
             rings: BTreeMap::new(),
+            late: BTreeMap::new(),
+            backing: BTreeMap::new(),
+            leads: BTreeMap::new(),
             seen: Seen::default(),
         }
     }
@@ -164,7 +178,8 @@ pub struct Tally {
 ///
 /// Of a leased election at most one life may act at any instant: from when its answer names it until `valid_until` by its
 /// own clock, and for as long as what it has begun may go on after that. What it has answered cannot be taken back, so it
-/// does not matter whether it is paused, has crashed or has stopped meanwhile. The epochs of successive leaders grow.
+/// does not matter whether it is paused, has crashed or has stopped meanwhile. The epochs of successive leaders grow, and
+/// nobody leaves a leader that it hears.
 ///
 /// Of a learned election nobody votes twice in a term, and a term has one leader.
 ///
@@ -187,6 +202,12 @@ pub struct Shipped {
     disks: BTreeMap<NodeId, Held>,
     /// Who each member of a ring takes for one, as bits.
     rings: BTreeMap<NodeId, u64>,
+    /// After when each node has overslept its deadline for longer than it may and still lead.
+    late: BTreeMap<NodeId, Time>,
+    /// Whom each node backs, and when it last said so to it.
+    backing: BTreeMap<NodeId, (Epoch, Time)>,
+    /// Who names itself, and under which epoch.
+    leads: BTreeMap<NodeId, Epoch>,
     seen: Seen,
 }
 
@@ -214,16 +235,19 @@ impl Shipped {
     }
 
     /// Whether what is said may be said, as things are on the disk.
-    fn says(&mut self, node: NodeId, to: NodeId, message: &Message) -> Result<(), String> {
+    fn says(&mut self, step: &Step<'_, Node>, to: NodeId, message: &Message) -> Result<(), String> {
+        let node = step.peer.id;
         let held = self.disks.get(&node).copied().unwrap_or_default();
         match message {
             Message::Leased(_, founding::Message { body: founding::Body::Machine(said), .. }) => {
                 let stamp = said.stamp.as_ref();
                 let known = stamp.and_then(|stamp| stamp.register.map(|register| register.epoch));
-                let said = known.max(stamp.and_then(|stamp| stamp.backs));
-                if said > held.epoch {
-                    return Err(format!("{node} says {said:?}, on its disk is {:?}", held.epoch));
+                let backs = stamp.and_then(|stamp| stamp.backs);
+                let last = known.max(backs);
+                if last > held.epoch {
+                    return Err(format!("{node} says {last:?}, on its disk is {:?}", held.epoch));
                 }
+                self.backs(step, to, said)?;
             }
             Message::Learned(_, said) => {
                 let bandit::Message::Vote { term } = said.body else { return Ok(()) };
@@ -236,6 +260,43 @@ impl Shipped {
                 }
             }
             _ => {}
+        }
+        Ok(())
+    }
+
+    /// Who backs a leader that may act, and acknowledges it, leaves it for another only if it suspects it or has been told
+    /// that it has stopped (R11.9): otherwise whoever cannot hear a leader would depose it, though all others can.
+    fn backs(
+        &mut self,
+        step: &Step<'_, Node>,
+        to: NodeId,
+        said: &leased::Message,
+    ) -> Result<(), String> {
+        let (now, node) = (step.now, step.peer.id);
+        let Some(Stamp { backs: Some(epoch), register, .. }) = &said.stamp else { return Ok(()) };
+        let before = self.backing.get(&node).copied().filter(|(other, _)| other != epoch);
+        let machine = step.machine.leased(self.group).and_then(founding::Founding::machine);
+        if let (Some((other, heard)), Some(machine)) = (before, machine) {
+            let (leader, ring) = (other.minter(), machine.ring());
+            let acts = self.acts.get(&leader).is_some_and(|&(until, _)| until > now);
+            let fresh = now.since(heard) < ring.config().session().div(20) * 39;
+            let listed = ring.members().any(|life| life.peer == leader);
+            let handed = register.is_some_and(|register| register.heir.is_some());
+            let others = leader.id != node && leader.id != epoch.minter().id;
+            let trusts = listed && ring.suspected(leader.id).is_none();
+            if acts && fresh && trusts && others && !handed {
+                return Err(format!("{node} leaves {other}, which it hears, for {epoch}"));
+            }
+        }
+        let acknowledges = match &said.body {
+            leased::Body::Grant { .. } => true,
+            leased::Body::Ring(message) => matches!(message.body, ring::Body::Ack(_)),
+            _ => false,
+        };
+        if acknowledges && epoch.minter().id == to {
+            self.backing.insert(node, (*epoch, now));
+        } else if before.is_some() {
+            self.backing.remove(&node);
         }
         Ok(())
     }
@@ -257,6 +318,14 @@ impl Shipped {
         }
         if leader != me.id {
             return Ok(());
+        }
+        // What a lease gives is a matter of time; everybody else may have been replaced meanwhile.
+        let overslept = self.late.get(&me.id).is_some_and(|&late| now > late);
+        // Waiting votes may make it leader once more, honestly, of the same term.
+        let anew = matches!(answer.why, Why::Unchallenged { since } if since >= step.local());
+        let goes_on = self.leads.get(&me.id) == Some(&epoch) && !anew;
+        if overslept && goes_on && self.mode != Mode::Leased {
+            return Err(format!("{me} leads at {now}, having been stopped"));
         }
         let held = self.disks.get(&me.id).copied().unwrap_or_default();
         let kept = match self.mode {
@@ -327,13 +396,25 @@ impl Judge<Node> for Shipped {
         for effect in step.effects {
             match effect {
                 Effect::Persist(durable) => self.hold(node, durable),
-                Effect::Send { to, message } => self.says(node, *to, message)?,
+                Effect::Send { to, message } => self.says(step, *to, message)?,
                 _ => {}
             }
         }
         self.look_at_ring(step);
         self.seen.refused |= step.machine.disk_refuses_since().is_some();
-        self.answers(step)
+        self.answers(step)?;
+        let answer = step.machine.leadership_of(self.group, step.local());
+        match answer.epoch.filter(|_| answer.leader == Some(node)) {
+            Some(epoch) => self.leads.insert(node, epoch),
+            None => self.leads.remove(&node),
+        };
+        let guard = TimingProfile::Lan.timing().guard;
+        match step.machine.deadline() {
+            // What has arrived comes before the deadline, all at one instant.
+            Some((due, _)) => self.late.insert(node, step.wall(due + guard).max(step.now)),
+            None => self.late.remove(&node),
+        };
+        Ok(())
     }
 
     fn kept(&mut self, peer: Peer, durable: &Durable) {
@@ -342,6 +423,9 @@ impl Judge<Node> for Shipped {
 
     fn crashed(&mut self, _now: Time, peer: Peer) {
         self.rings.remove(&peer.id);
+        self.late.remove(&peer.id);
+        self.leads.remove(&peer.id);
+        self.backing.remove(&peer.id);
     }
 
     fn restarted(&mut self, _now: Time, peer: Peer, lost: bool) {
@@ -416,13 +500,13 @@ fn at(millis: u64) -> Time {
 }
 
 /// A leased election as shipped.
-fn leased(flavour: Flavour) -> ModeSettings {
+fn by_lease(flavour: Flavour) -> ModeSettings {
     ModeSettings::Leased(LeasedSettings { flavour, ..LeasedSettings::of([]) })
 }
 
 /// All that is searched, leased elections first. Without trouble the second node leads in each of them.
 pub fn cases() -> Vec<Case> {
-    let quorum = || leased(Flavour::Quorum);
+    let quorum = || by_lease(Flavour::Quorum);
     let learned = || ModeSettings::Learned(LearnedSettings::of([]));
     let eventual = || ModeSettings::Eventual(EventualSettings::default());
     let seconds = Duration::from_secs;
@@ -431,6 +515,20 @@ pub fn cases() -> Vec<Case> {
         Case::of("leased-meeting", quorum(), 3, (0, 1_600), 9_000),
         // They are ready, found a ring, one claims and waits.
         Case::of("leased-founding", quorum(), 3, (1_500, 4_100), 9_000),
+        // Two acknowledgements that do not come, and those that backed a leader follow another: nothing is as tight.
+        Case::of("leased-suspicion", quorum(), 3, (6_000, 7_600), 11_000)
+            .only([(Kind::Loss, 3), (Kind::Delay, 3)]),
+        Case::two_rings(),
+        // The leader hears nobody any more, and nobody it.
+        Case::of("leased-isolated", quorum(), 3, (5_400, 8_600), 12_000).apart(
+            6_000,
+            &[2],
+            &[1, 3],
+        ),
+        // Two and two hear each other through the fifth only, which both leaders need.
+        Case::of("leased-bridge", quorum(), 5, (6_600, 7_600), 13_000)
+            .only([(Kind::Loss, 2), (Kind::Delay, 2)])
+            .apart(6_000, &[1, 2], &[3, 4]),
         Case::of("leased-leading", quorum(), 3, (6_000, 7_100), 13_000),
         Case::of("leased-crash", quorum(), 3, (5_600, 8_600), 13_000).with(
             6_000,
@@ -477,12 +575,12 @@ pub fn cases() -> Vec<Case> {
     for (name, flavour) in
         [("leased-conservative", Flavour::Conservative), ("leased-fast", Flavour::Fast)]
     {
-        all.push(Case::of(name, leased(flavour), 3, (1_500, 4_100), 9_000));
+        all.push(Case::of(name, by_lease(flavour), 3, (1_500, 4_100), 9_000));
     }
     for (name, flavour) in
         [("leased-conservative-crash", Flavour::Conservative), ("leased-fast-crash", Flavour::Fast)]
     {
-        let case = Case::of(name, leased(flavour), 3, (5_600, 8_600), 13_000);
+        let case = Case::of(name, by_lease(flavour), 3, (5_600, 8_600), 13_000);
         all.push(case.with(6_000, 2, Planned::Crash));
     }
     all.extend([
@@ -510,13 +608,31 @@ pub fn cases() -> Vec<Case> {
                 case.with(4_990 + 7 * id, id, Planned::Restart(after))
             },
         ),
+        Case::of("learned-isolated", learned(), 3, (4_900, 9_500), 14_000).apart(
+            5_000,
+            &[2],
+            &[1, 3],
+        ),
         Case::of("learned-of-5", learned(), 5, (1_800, 4_100), 10_000),
         Case::of("eventual-meeting", eventual(), 3, (0, 3_000), 9_000),
         Case::of("eventual-crash", eventual(), 3, (5_600, 9_000), 14_000).with(
             6_000,
-            2,
+            3,
             Planned::Crash,
         ),
+        Case::of("eventual-pause", eventual(), 3, (5_600, 9_000), 14_000).with(
+            6_000,
+            3,
+            Planned::Pause(seconds(3)),
+        ),
+        // A leader is watched: it is replaced before anybody's turn to probe it has come and suspicion is over.
+        Case {
+            live: true,
+            ..Case::of("eventual-watch", eventual(), 3, (6_000, 8_000), 8_400)
+                .only([(Kind::Loss, 1)])
+                .with(6_000, 3, Planned::Crash)
+                .with_deviations(1)
+        },
     ]);
     all
 }
@@ -541,6 +657,38 @@ impl Case {
         let search = kinds.into_iter().fold(search, |search, kind| search.allow(kind, 1, []));
         let drift = (1..=nodes).map(|id| if id == 2 { -DRIFT } else { DRIFT }).collect();
         Self { name, mode, nodes, drift, script: Vec::new(), search, live: false }
+    }
+
+    /// Five, two of which come late. Of three that have founded a ring one then hears nobody but the late ones, and comes
+    /// back: they are a majority, and so were the others.
+    fn two_rings() -> Self {
+        let mode = by_lease(Flavour::Quorum);
+        let case = Self::of("leased-two-rings", mode, 5, (19_000, 20_500), 26_000);
+        case.only([(Kind::Loss, 1), (Kind::Delay, 1)])
+            .with(1, 4, Planned::Restart(Duration::from_secs(11)))
+            .with(1, 5, Planned::Restart(Duration::from_secs(11)))
+            .with(11_000, 3, Planned::Restart(Duration::from_millis(100)))
+            .apart(0, &[1, 2], &[4, 5])
+            .apart(11_000, &[1, 2], &[3])
+            .with_deviations(1)
+    }
+
+    /// From then on nothing passes between these and those.
+    fn apart(mut self, millis: u64, these: &[u64], those: &[u64]) -> Self {
+        for &one in these {
+            let pair = |&other: &u64| (at(millis), NodeId::new(one), NodeId::new(other));
+            self.search.cut.extend(those.iter().map(pair));
+        }
+        self
+    }
+
+    /// Nothing goes wrong but this, and no more often.
+    fn only(mut self, kinds: impl IntoIterator<Item = (Kind, u32)>) -> Self {
+        self.search.allowed.clear();
+        for (kind, most) in kinds {
+            self.search = self.search.allow(kind, most, []);
+        }
+        self
     }
 
     fn with(mut self, millis: u64, node: u64, planned: Planned) -> Self {
