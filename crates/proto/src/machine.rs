@@ -89,7 +89,7 @@ pub trait Machine {
     /// What the application may ask of it besides leaving.
     type Command: Clone + fmt::Debug + Hash;
     /// What must survive a restart.
-    type Durable: Clone + fmt::Debug;
+    type Durable: Clone + fmt::Debug + Hash;
     /// What the application should be told that a view does not show.
     type Event: Clone + fmt::Debug;
 

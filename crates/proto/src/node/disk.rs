@@ -22,7 +22,7 @@ use crate::{
 };
 
 /// All that must survive a restart.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, Hash, PartialEq)]
 pub struct Durable {
     /// Of each election.
     pub elections: BTreeMap<Group, Kept>,
@@ -31,7 +31,7 @@ pub struct Durable {
 }
 
 /// Of one election.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Hash, PartialEq)]
 pub enum Kept {
     /// The tokens of an eventual one.
     Eventual(churn_tolerant::Durable),

@@ -39,7 +39,7 @@ use crate::{
 };
 
 /// What a voter must not forget: who votes, and how it voted.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, Hash, PartialEq)]
 pub struct KeptBallot {
     /// Who each voter is, as far as it was ever met.
     pub voters: BTreeMap<String, NodeId>,

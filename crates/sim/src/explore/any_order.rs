@@ -365,8 +365,7 @@ impl<'m, M: Explorable, J: Judge<M>> Checker<'m, M, J> {
         let name = digest(|hash| {
             hash.fold_value(&node.peer);
             (self.bounds.identify)(&node.machine, node.clock, hash);
-            // What is durable can be shown, but need not be hashable.
-            hash.fold_value(&node.disk.as_ref().map(|disk| format!("{disk:?}")));
+            hash.fold_value(&node.disk);
         });
         let next = self.nodes.len() as u32;
         *self.node_numbers.entry(name).or_insert_with(|| {

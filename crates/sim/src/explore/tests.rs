@@ -360,7 +360,7 @@ fn plans_feeds_and_audiences_are_kept_to() {
         model(false).with_script(at(150), zero, Scripted::Restart(Duration::from_millis(20)));
     assert_eq!(ends(&restarts, &settings(0)), ["timeout, 0 1, timeout, 0 2, timeout"]);
     let pauses = model(false).with_script(at(95), one, Scripted::Pause(Duration::from_millis(55)));
-    assert_eq!(ends(&pauses, &settings(0)), ["0 1, timeout, 0 2, timeout, 0 3"]);
+    assert_eq!(ends(&pauses, &settings(0)), ["0 1, timeout, 0 2, timeout, 0 3, timeout"]);
     // A clock that is fast by a fifth.
     let fast = ends(&model(false).with_drift(one, 200_000), &settings(0));
     assert_eq!(fast, [format!("{REGULAR}, timeout")]);

@@ -173,7 +173,7 @@ pub enum Command {
 }
 
 /// What must survive a restart. Hardened only: without it a node may vote twice in one term.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, Hash, PartialEq)]
 pub struct Durable {
     /// The highest term voted in, confirmed or hinted at.
     pub term: u64,
@@ -192,6 +192,13 @@ pub struct Belief {
     pub mean: f64,
     /// On how many samples that stands.
     pub weight: u64,
+}
+
+impl core::hash::Hash for Belief {
+    fn hash<H: core::hash::Hasher>(&self, state: &mut H) {
+        let Self { id, mean, weight } = *self;
+        (id, crate::hash::Real(mean), weight).hash(state);
+    }
 }
 
 /// What a node makes of one member.
