@@ -315,7 +315,8 @@ mod tests {
     use super::*;
 
     fn durable(counter: u64) -> Durable {
-        let epoch = Some(Epoch::mint(counter, Peer::new(NodeId::new(3), Boot::new(2))));
+        let minted = Epoch::mint(counter, Peer::new(NodeId::new(3), Boot::new(2)));
+        let epoch = Some(minted);
         let tokens = churn_tolerant::Durable { known: epoch, vouched: epoch };
         let ballot = KeptBallot {
             voters: [("roof".to_owned(), NodeId::new(9))].into(),
@@ -331,7 +332,7 @@ mod tests {
                 "door",
                 node::Kept::Announced(announce::Durable { max_epoch: counter, vouched: epoch }),
             ),
-            ("disk", node::Kept::Leased(epoch.unwrap())),
+            ("disk", node::Kept::Leased(minted)),
             ("vote", node::Kept::Learned(ballot)),
         ];
         let elections = kept.map(|(name, kept)| (Group::named(name), kept)).into();

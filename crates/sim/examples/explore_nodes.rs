@@ -3,6 +3,8 @@
 //! Without a case all are searched; a case ends in `*` to mean all that begin so. With no states at all the regular
 //! history is told instead. `conform SUBJECT CASE SEEDS` sweeps a case of the conformance suite. Leaves with 1 if something did not hold.
 
+#![allow(clippy::disallowed_types, clippy::disallowed_methods, reason = "it says how long it took")]
+
 use std::{process::ExitCode, time::Instant};
 
 use bellwether_sim::{
