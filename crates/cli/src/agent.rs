@@ -55,11 +55,11 @@ pub(crate) struct Settings {
     /// How to write down what happens: text, json or none [default: text]
     #[arg(long, value_name = "FORM")]
     log: Option<String>,
-    /// Write down what the node is given, for `bellwether replay`; what is
-    /// there becomes FILE.1, and so on up to FILE.4
+    /// Write down what the node is given, for `bellwether replay`; past lives
+    /// are kept in FILE.1 to FILE.4
     #[arg(long, value_name = "FILE")]
     record: Option<String>,
-    /// How large that may become [default: 256]
+    /// How large that may get [default: 256]
     #[arg(long, value_name = "MIB")]
     record_limit: Option<String>,
     /// How often and how long: local, lan, wan or mesh [default: lan]

@@ -394,7 +394,7 @@ const API: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), API_POR
 const CLUSTER: &str = "cluster = \"garden\", or --cluster garden: the same on every node";
 const KEY_FILE: &str =
     "key_file = \"/etc/bellwether/cluster.key\", or --key-file; `bellwether keygen` makes one";
-/// Two days of one that leads fifteen others; and a tebibyte.
+/// More than a day of one that leads fifteen others; and a tebibyte.
 const RECORD_LIMIT: u32 = 256;
 const RECORD_MOST: u32 = 1 << 20;
 /// Most addresses of one node; they travel in one datagram with everything else.
