@@ -264,6 +264,9 @@ fn leased_within(settings: &Settings) -> Duration {
     leased.map_or(Duration::ZERO, |config| {
         let (session, members) = (config.ring.session(), config.members.len() as u64);
         let patience = session * (6 * (members + 1)) + config.quiet * 2;
-        patience * 2 + config.quiet + session * 20
+        // By record, whoever leads may hand over once its tenure is over, which takes a while without a leader.
+        let handover =
+            config.learned.map_or(Duration::ZERO, |keeping| keeping.tenure + session * 10);
+        patience * 2 + config.quiet + session * 20 + handover
     })
 }
