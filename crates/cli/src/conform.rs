@@ -116,8 +116,11 @@ fn replay(subject: &Subject, case: Case, seed: u64, json: bool) -> Result<bool, 
 }
 
 fn as_known(subject: &Subject, verdicts: &[Verdict]) -> bool {
-    let keeps = verdicts.iter().all(|verdict| verdict.failures.is_empty());
-    keeps == subject.known_to_break.is_none()
+    let mut failures = verdicts.iter().flat_map(|verdict| &verdict.failures);
+    match subject.known_to_break {
+        Some(_) => failures.next().is_some(),
+        None => failures.all(|(_, violation)| subject.is_known(violation)),
+    }
 }
 
 fn print(
@@ -161,6 +164,12 @@ fn print(
                 let replay = format!("bellwether conform --mode {mode} --case {case}");
                 writeln!(out, "  replay: {replay} --replay {seed}")?;
             }
+            let mut failures = all.iter().flat_map(|verdict| &verdict.failures);
+            if let Some(why) = subject.known_unsettled
+                && failures.any(|(_, violation)| subject.is_known(violation))
+            {
+                writeln!(out, "{}: known not to settle at times. {why}", subject.name)?;
+            }
         }
     }
     Ok(())
@@ -192,6 +201,7 @@ fn mode_json(subject: &Subject, verdicts: &[Verdict]) -> Value {
     json!({
         "mode": subject.name,
         "known_to_break": subject.known_to_break,
+        "known_unsettled": subject.known_unsettled,
         "as_known": as_known(subject, verdicts),
         "histories": verdicts.iter().map(|verdict| verdict.seeds).sum::<u64>(),
         "smallest_gap_us": verdicts.iter().filter_map(|v| v.smallest_gap).min().map(|gap| gap.as_micros()),

@@ -176,7 +176,10 @@ fn conformance_is_reported_and_its_failures_replay() {
     assert!(text(&replay.stderr).contains("violated: settles no agreement"));
 
     for (args, message) in [
-        (&["conform", "--mode", "le-x"][..], "no mode \"le-x\"; there are le-a, le-s"),
+        (
+            &["conform", "--mode", "le-x"][..],
+            "no mode \"le-x\"; there are eventual, announced, leased",
+        ),
         (&["conform", "--case", "crsh"], "no case \"crsh\"; there are elect, crash"),
         (&["conform", "--replay", "3"], "name one --mode and one --case"),
     ] {
