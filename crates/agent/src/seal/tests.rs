@@ -265,7 +265,7 @@ fn every_forgery_has_its_reason() {
         ("cluster", forged(1, 0x01), Drop::OtherCluster),
         ("key", forged(2, 0x01), Drop::UnknownKey),
         ("sender", forged(3, 0x40), Drop::Auth),
-        ("an earlier boot", forged(11, 0x01), Drop::OldBoot),
+        ("an earlier boot", forged(11, 0x01), Drop::Auth),
         ("a later boot", forged(11, 0x08), Drop::Auth),
         ("number", forged(12, 0x20), Drop::Auth),
         ("body", forged(14, 0x01), Drop::Auth),

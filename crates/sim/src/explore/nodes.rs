@@ -265,7 +265,8 @@ impl Shipped {
     }
 
     /// Who backs a leader that may act, and acknowledges it, leaves it for another only if it suspects it or has been told
-    /// that it has stopped (R11.9): otherwise whoever cannot hear a leader would depose it, though all others can.
+    /// that it has stopped (R11.9 of `docs/rules/arbitrated.md`): otherwise whoever cannot hear a leader would depose it,
+    /// though all others can.
     fn backs(
         &mut self,
         step: &Step<'_, Node>,
