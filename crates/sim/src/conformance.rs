@@ -10,7 +10,7 @@
 //! everybody live and connected is on everybody's list, and everybody gone on nobody's. It has no leader to hit:
 //! somebody at random is hit instead.
 //!
-//! The first subjects are the [modes as shipped](shipped): whole nodes, made from the table of presets that agents are
+//! The first subjects are the modes as shipped (`conformance/shipped.rs`): whole nodes, made from the table of presets that agents are
 //! made from, with nothing changed. The rest are the protocols by themselves, and their published forms.
 
 use std::{collections::BTreeMap, fmt, str::FromStr};

@@ -17,12 +17,12 @@
 //!
 //! Promise: whoever may act is backed by more than half of all *names* within the last two sessions (`quorum`). Two
 //! such majorities share a name; what it says is said by one process, which backs one leader at a time, and which is
-//! [`Stage::Quiet`] for as long as a leader may count on what it said, after it starts and after it has left a ring.
+//! `Quiet` for as long as a leader may count on what it said, after it starts and after it has left a ring.
 //! So it does not matter how many rings there are. `conservative` and `fast` are safe within one ring only; there all
 //! names must be ready, and so outside of any ring, before one is founded.
 //!
 //! With `criterion = "learned"` members announce what they are worth by their own record, as in eventual elections
-//! ([`record`](super::record)), and the best come first. That is about who claims, and to whom a leader whose tenure is
+//! (`node/record.rs`), and the best come first. That is about who claims, and to whom a leader whose tenure is
 //! over hands over; nobody is granted anything for it.
 
 use alloc::{
