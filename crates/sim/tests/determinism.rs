@@ -174,12 +174,12 @@ const PINS: [Pin; 22] = [
         &["fault.3={ at = '18s', kind = 'elect', target = 'leader' }"],
         "fa0e5a9f471df9c4",
     ),
-    ("node", r#"node = { timing = { profile = "lan" } }"#, &[], "0"),
+    ("node", r#"node = { timing = { profile = "lan" } }"#, &[], "1939353f58c5a615"),
     (
         "node, leased",
         r#"node = { election = { backup = { mode = "leased", members = ["node-0", "node-1", "node-2"] } } }"#,
         &[],
-        "0",
+        "b5822b042c3114ab",
     ),
 ];
 

@@ -531,7 +531,7 @@ impl Node {
         self.listed_changed = true;
         // Whoever set it has seen to it that it fits.
         if let Ok(details) = self.plan.about.to_details(self.standings()) {
-            let addresses = self.plan.addresses.clone();
+            let addresses = self.plan.addresses;
             self.feed_stack(now, ContactChange::Ours { addresses, details });
         }
     }

@@ -158,7 +158,7 @@ impl Plan {
     pub fn introduction(&self) -> Result<(Addresses, Details), DetailsTooLong> {
         let standings =
             self.seats.iter().map(|seat| (Group::named(&seat.name), seat.standing)).collect();
-        Ok((self.addresses.clone(), self.about.to_details(standings)?))
+        Ok((self.addresses, self.about.to_details(standings)?))
     }
 }
 
@@ -178,7 +178,7 @@ impl Settings {
         let survey = estimate::Config::of(10).map_err(|error| failed(&error))?;
         let plan = Plan {
             about: self.about.clone(),
-            addresses: self.addresses.clone(),
+            addresses: self.addresses,
             gossip: self.gossip().map_err(|error| failed(&error))?,
             survey: estimate::Config { start: c.max().unwrap_or(0), ..survey },
             seats: seats.collect::<Result<_, _>>()?,

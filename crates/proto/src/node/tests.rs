@@ -20,8 +20,7 @@ impl Group3 {
         let elections = vec![ElectionSettings::of("default", ModeSettings::Leased(leased))];
         let ids: Vec<NodeId> = (0..3).map(NodeId::new).collect();
         let node = |(name, &id): (String, &NodeId)| {
-            let settings =
-                Settings::new(&name, TimingProfile::Lan.timing(), elections.clone());
+            let settings = Settings::new(&name, TimingProfile::Lan.timing(), elections.clone());
             let me = Peer::new(id, Boot::new(1));
             let node = Node::new(me, settings.plan().unwrap(), Seed::new(id.get()), None);
             node.with_seeds(ids.clone())
@@ -69,7 +68,8 @@ fn those_that_have_founded_a_ring_do_not_answer_each_other_for_ever() {
     let mut group = Group3::leased();
     let end = Time::from_micros(80_000_000);
     group.run(end);
-    let leaders = group.nodes.iter().map(|node| node.leadership_of(super::Group::named("default"), end));
+    let leaders =
+        group.nodes.iter().map(|node| node.leadership_of(super::Group::named("default"), end));
     assert!(leaders.filter(|answer| answer.leader.is_some()).count() >= 2, "a ring was founded");
     assert!(group.sent < 5_000, "{}", group.sent);
 }

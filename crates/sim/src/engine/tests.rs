@@ -421,7 +421,7 @@ fn delay_bells(sim: &mut Sim<Parrot, Diary>, node: u32, millis: u64) {
     let slot = &mut sim.nodes[node as usize];
     slot.wake = Time::NEVER;
     let bells = &mut slot.machine.as_mut().unwrap().timers;
-    bells.iter_mut().for_each(|at| *at = *at + Duration::from_millis(millis));
+    bells.iter_mut().for_each(|at| *at += Duration::from_millis(millis));
     sim.rearm(node);
 }
 

@@ -585,29 +585,6 @@ pub enum FaultKind {
         /// Datagrams kept for each while it is frozen.
         buffer: u32,
     },
-    /// For a while, the disks of live nodes keep nothing new. Whoever persists something meanwhile is told, or
-    /// crashes if it cannot be.
-    Disk {
-        /// Which nodes.
-        who: Who,
-        /// For how long.
-        length: Duration,
-    },
-    /// Copies of the disks of live nodes are started elsewhere, each as the next life of its node, to which all
-    /// goes from now on that is sent to it. The earlier lives run on and talk from the same places, until they
-    /// hear of the later ones from somebody who has heard those.
-    Clone {
-        /// Which nodes.
-        who: Who,
-    },
-    /// Nodes of the start are not there before an instant, and start then as all do at the beginning. From the
-    /// start, whatever [`Fault::at`] says.
-    Late {
-        /// Which nodes.
-        who: Who,
-        /// From the start of the run.
-        until: Duration,
-    },
     /// Nothing passes between these groups; nodes not named form one more.
     Partition(Vec<Vec<u32>>),
     /// Nothing passes between these nodes and the rest.
@@ -668,6 +645,29 @@ pub enum FaultKind {
         who: Who,
         /// Parts per million; negative is slow.
         ppm: i32,
+    },
+    /// For a while, the disks of live nodes keep nothing new. Whoever persists something meanwhile is told, or
+    /// crashes if it cannot be.
+    Disk {
+        /// Which nodes.
+        who: Who,
+        /// For how long.
+        length: Duration,
+    },
+    /// Copies of the disks of live nodes are started elsewhere, each as the next life of its node, to which all
+    /// goes from now on that is sent to it. The earlier lives run on and talk from the same places, until they
+    /// hear of the later ones from somebody who has heard those.
+    Clone {
+        /// Which nodes.
+        who: Who,
+    },
+    /// Nodes of the start are not there before an instant, and start then as all do at the beginning. From the
+    /// start, whatever [`Fault::at`] says.
+    Late {
+        /// Which nodes.
+        who: Who,
+        /// From the start of the run.
+        until: Duration,
     },
 }
 
