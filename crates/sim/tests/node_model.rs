@@ -126,10 +126,13 @@ fn plans_that_are_wrong_are_caught() {
     caught("leased-crash", 1, "a successor that does not wait", &|plan| {
         leased(plan, |config| config.election = config.election.with_waits(false));
     });
-    caught("leased-founding", 1, "nobody that can be elected", &|plan| {
-        leased(plan, |config| {
-            config.election = config.election.with_min_members(1).with_waits(false)
-        });
+    caught("learned-meeting", 0, "a voter that knows of no other", &|plan| {
+        let name = plan.about.name.clone();
+        for seat in &mut plan.seats {
+            if let Protocol::Learned(config) = &mut seat.protocol {
+                config.voters = vec![name.clone()];
+            }
+        }
     });
     caught("eventual-pause", 0, "a leader that does not look at the clock", &|plan| {
         plan.timing.guard = Duration::from_secs(3_600);
