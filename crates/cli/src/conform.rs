@@ -119,7 +119,7 @@ fn as_known(subject: &Subject, verdicts: &[Verdict]) -> bool {
     let mut failures = verdicts.iter().flat_map(|verdict| &verdict.failures);
     match subject.known_to_break {
         Some(_) => failures.next().is_some(),
-        None => failures.all(|(_, violation)| subject.is_known(violation)),
+        None => failures.next().is_none(),
     }
 }
 
@@ -164,12 +164,6 @@ fn print(
                 let replay = format!("bellwether conform --mode {mode} --case {case}");
                 writeln!(out, "  replay: {replay} --replay {seed}")?;
             }
-            let mut failures = all.iter().flat_map(|verdict| &verdict.failures);
-            if let Some(why) = subject.known_unsettled
-                && failures.any(|(_, violation)| subject.is_known(violation))
-            {
-                writeln!(out, "{}: known not to settle at times. {why}", subject.name)?;
-            }
         }
     }
     Ok(())
@@ -201,7 +195,6 @@ fn mode_json(subject: &Subject, verdicts: &[Verdict]) -> Value {
     json!({
         "mode": subject.name,
         "known_to_break": subject.known_to_break,
-        "known_unsettled": subject.known_unsettled,
         "as_known": as_known(subject, verdicts),
         "histories": verdicts.iter().map(|verdict| verdict.seeds).sum::<u64>(),
         "smallest_gap_us": verdicts.iter().filter_map(|v| v.smallest_gap).min().map(|gap| gap.as_micros()),

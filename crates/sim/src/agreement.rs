@@ -33,6 +33,8 @@ pub struct Agreement {
     /// When the components last changed, and when all agreed again.
     disturbed: Time,
     recovered: Option<Time>,
+    /// Since when nobody is there.
+    deserted: Option<Time>,
 }
 
 /// The spell that is running, and those that are over.
@@ -79,6 +81,7 @@ impl Agreement {
             changes: 0,
             disturbed: Time::ZERO,
             recovered: None,
+            deserted: Some(Time::ZERO),
         }
     }
 
@@ -133,6 +136,7 @@ impl Agreement {
             }
         }
         self.most_leading = self.most_leading.max(self.leading);
+        self.deserted = self.deserted.or(Some(now)).filter(|_| self.sizes.is_empty());
         self.agreeing = self.sizes.keys().filter(|&&component| self.agrees(component)).count();
         self.note(now);
     }
@@ -166,6 +170,11 @@ impl Agreement {
     /// When there was no agreement: from, to.
     pub fn disagreements(&self) -> &[(Time, Time)] {
         &self.spell.disagreements
+    }
+
+    /// Since when there has been nobody to agree.
+    pub fn deserted(&self) -> Option<Time> {
+        self.deserted
     }
 
     /// When all agreed for the first time.

@@ -65,8 +65,6 @@ pub struct Subject {
     pub durable: bool,
     /// `None` if it keeps its promise; otherwise why it is known not to.
     pub known_to_break: Option<&'static str>,
-    /// Why it is known not to settle at times, if so. Everything else it promises is demanded of it all the same.
-    pub known_unsettled: Option<&'static str>,
 }
 
 /// What goes wrong before it gets quiet.
@@ -283,7 +281,6 @@ fn centred(name: &'static str, settings: LinkState) -> Subject {
         fenced: false,
         durable: false,
         known_to_break: None,
-        known_unsettled: None,
     }
 }
 
@@ -308,7 +305,6 @@ fn arbitrated(name: &'static str, flavour: Option<Flavour>) -> Subject {
         fenced: flavour.is_some(),
         durable: false,
         known_to_break: None,
-        known_unsettled: None,
     }
 }
 
@@ -324,7 +320,6 @@ fn learned(name: &'static str, policy: Policy) -> Subject {
         fenced: true,
         durable: true,
         known_to_break: None,
-        known_unsettled: None,
     }
 }
 
@@ -363,7 +358,6 @@ fn member(name: &'static str, strategy: Strategy, form: Form) -> Subject {
         fenced: false,
         durable: false,
         known_to_break: None,
-        known_unsettled: None,
     }
 }
 
@@ -384,7 +378,6 @@ fn announced(name: &'static str, config: Config) -> Subject {
         fenced: config.rules() == Rules::Hardened,
         durable: false,
         known_to_break: None,
-        known_unsettled: None,
     }
 }
 
@@ -527,15 +520,6 @@ fn is_arbitrated(protocol: &Protocol) -> bool {
 
 /// An invariant, the situation it guards against, and whether that could have arisen.
 pub type Situation = (&'static str, &'static str, bool);
-
-impl Subject {
-    /// Whether this is what is known of it: a promise broken by a form that is kept to show how, or one that should settle
-    /// and does not at times.
-    pub fn is_known(&self, violation: &Violation) -> bool {
-        let late = violation.invariant == Settles::NAME;
-        self.known_to_break.is_some() || late && self.known_unsettled.is_some()
-    }
-}
 
 /// What a sweep of seeds over one case found.
 #[derive(Clone, Debug, PartialEq)]

@@ -75,11 +75,23 @@ impl<'n> Agents<'n> {
         flags: &[&str],
         own: impl Fn(usize) -> Vec<String>,
     ) -> Self {
+        Self::start_with(net, cluster, hosts, flags, |_, host| own(host))
+    }
+
+    /// The same, where these flags name files in the cluster's folder.
+    pub(crate) fn start_with(
+        net: &'n Net,
+        cluster: &str,
+        hosts: &[usize],
+        flags: &[&str],
+        own: impl Fn(&Path, usize) -> Vec<String>,
+    ) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().to_owned();
         let mut keygen = Command::new(binary());
         keygen.arg("keygen").arg(folder.path().join("key")).stdout(Stdio::null());
         assert!(keygen.status().expect("the binary under test runs").success());
-        Self::start_from(folder, net, cluster, hosts, flags, own)
+        Self::start_from(folder, net, cluster, hosts, flags, |host| own(&path, host))
     }
 
     /// Another cluster, with the same key.
@@ -139,6 +151,11 @@ impl<'n> Agents<'n> {
         let log = fs::File::options().create(true).append(true).open(self.log(at));
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log.expect("a log"));
         command.spawn().expect("the binary under test runs")
+    }
+
+    /// Of the whole cluster.
+    pub(crate) fn folder(&self) -> &Path {
+        self.folder.path()
     }
 
     /// Where the agent keeps what it must not forget.
@@ -429,7 +446,7 @@ fn epoch(value: &Value) -> Option<Epoch> {
 }
 
 /// The build under test; `HOSTS_BINARY` names another one.
-fn binary() -> String {
+pub(crate) fn binary() -> String {
     let other = std::env::var("HOSTS_BINARY");
     other.unwrap_or_else(|_| env!("CARGO_BIN_EXE_bellwether").to_owned())
 }

@@ -29,6 +29,7 @@ mod kills;
 mod learned;
 mod leased;
 mod measured;
+mod recorded;
 
 use std::{
     io::{BufRead as _, BufReader, Write as _},

@@ -99,8 +99,8 @@ pub struct Founding {
     standings: BTreeMap<NodeId, Standing>,
     /// Whom others believe to lead.
     beliefs: BTreeMap<NodeId, (NodeId, Epoch)>,
-    /// Who last said that it is inside.
-    inside: Option<(NodeId, Time)>,
+    /// Who last said that it is inside, of which founding, and when.
+    inside: Option<(NodeId, u32, Time)>,
     /// Those that would found a ring with us, and since when it is they.
     list: Vec<Fact>,
     listed: Time,
@@ -118,8 +118,8 @@ pub struct Founding {
 enum Stage {
     Quiet,
     Outside,
-    Inside { machine: Box<leased::Leased>, founders: Vec<Fact>, since: Time },
-    Gone { machine: Option<Box<leased::Leased>> },
+    Inside { machine: Box<leased::Leased>, founding: u32, founders: Vec<Fact>, since: Time },
+    Gone { inside: Option<(Box<leased::Leased>, u32)> },
 }
 
 /// What another would found a ring with.
@@ -143,7 +143,12 @@ pub struct Message {
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub enum Body {
     /// Within a ring.
-    Machine(Box<leased::Message>),
+    Machine {
+        /// By whom it was founded, as one number.
+        founding: u32,
+        /// What its members say.
+        message: Box<leased::Message>,
+    },
     /// I am in no ring, nobody counts on me, and I would found one with these.
     Ready {
         /// Who says so.
@@ -152,7 +157,20 @@ pub enum Body {
         list: Vec<Fact>,
     },
     /// I am in a ring: join it.
-    Inside,
+    Inside {
+        /// By whom it was founded, as one number.
+        founding: u32,
+    },
+}
+
+/// Of those that founded a ring. Their lives are never the same twice, so neither is the number, but by chance.
+fn number(founders: &[Fact]) -> u32 {
+    let fold = |hash, fact: &Fact| {
+        let peer = fact.life.peer;
+        let numbers = [peer.id.get(), peer.boot.get(), u64::from(fact.life.inc.get())];
+        numbers.into_iter().fold(hash, |hash, number| mix(hash ^ number))
+    };
+    founders.iter().fold(founders.len() as u64, fold) as u32
 }
 
 impl Founding {
@@ -207,7 +225,7 @@ impl Founding {
     pub fn machine(&self) -> Option<&leased::Leased> {
         match &self.stage {
             Stage::Inside { machine, .. } => Some(machine),
-            Stage::Gone { machine } => machine.as_deref(),
+            Stage::Gone { inside } => inside.as_ref().map(|(machine, _)| &**machine),
             Stage::Quiet | Stage::Outside => None,
         }
     }
@@ -215,7 +233,16 @@ impl Founding {
     fn machine_mut(&mut self) -> Option<&mut leased::Leased> {
         match &mut self.stage {
             Stage::Inside { machine, .. } => Some(machine),
-            Stage::Gone { machine } => machine.as_deref_mut(),
+            Stage::Gone { inside } => inside.as_mut().map(|(machine, _)| &mut **machine),
+            Stage::Quiet | Stage::Outside => None,
+        }
+    }
+
+    /// Of the ring this node is in.
+    fn founding(&self) -> Option<u32> {
+        match &self.stage {
+            Stage::Inside { founding, .. } => Some(*founding),
+            Stage::Gone { inside } => inside.as_ref().map(|&(_, founding)| founding),
             Stage::Quiet | Stage::Outside => None,
         }
     }
@@ -226,7 +253,7 @@ impl Founding {
     }
 
     fn say(&self, to: NodeId, body: Body, port: &mut Port<'_>) {
-        let elects = !matches!(body, Body::Machine(_));
+        let elects = !matches!(body, Body::Machine { .. });
         let message = Message { digest: self.digest, body };
         port.send(to, packet::Message::Leased(port.group, message), elects);
     }
@@ -238,7 +265,9 @@ impl Founding {
     ) -> Result<(), Rejected> {
         let (now, quiet) = (port.now, self.config.quiet);
         let mut out = core::mem::take(&mut self.out);
-        let Some(machine) = self.machine_mut() else { return Ok(()) };
+        let (Some(founding), Some(machine)) = (self.founding(), self.machine_mut()) else {
+            return Ok(());
+        };
         let before = machine.ring().is_active();
         let result = machine.handle(now, input, &mut out);
         if before || machine.ring().is_active() {
@@ -247,7 +276,8 @@ impl Founding {
         while let Some(effect) = out.pop() {
             match effect {
                 Effect::Send { to, message } => {
-                    self.say(to, Body::Machine(Box::new(message)), port);
+                    let message = Box::new(message);
+                    self.say(to, Body::Machine { founding, message }, port);
                 }
                 Effect::Persist(epoch) => {
                     self.durable = self.durable.max(Some(epoch));
@@ -281,9 +311,9 @@ impl Founding {
         }
     }
 
-    fn begin(&mut self, ring: Ring, founders: Vec<Fact>, port: &mut Port<'_>) {
+    fn begin(&mut self, ring: Ring, founding: u32, founders: Vec<Fact>, port: &mut Port<'_>) {
         let machine = Box::new(leased::Leased::new(ring, self.config.election, self.durable));
-        self.stage = Stage::Inside { machine, founders, since: port.now };
+        self.stage = Stage::Inside { machine, founding, founders, since: port.now };
         self.told.clear();
         self.lacking = Some(port.now);
         // First, as the best begins to claim when it starts.
@@ -367,11 +397,11 @@ impl Founding {
         self.ready
             .retain(|id, ready| now.since(ready.heard) < fresh && self.known.contains_key(id));
         self.lacking = self.lacking.or(Some(now));
-        if let Some((id, heard)) = self.inside
+        if let Some((id, founding, heard)) = self.inside
             && now.since(heard) < fresh
         {
             let ring = self.ring(&[id]);
-            return self.begin(ring, Vec::new(), port);
+            return self.begin(ring, founding, Vec::new(), port);
         }
         let mut list: Vec<Fact> = self.ready.values().map(|ready| ready.fact).collect();
         list.push(self.fact());
@@ -386,7 +416,7 @@ impl Founding {
             let founders = self.list.clone();
             let ring = self.ring(&[]).with_founders(&founders);
             self.tell_ready(&founders, port);
-            self.begin(ring, founders, port);
+            self.begin(ring, number(&founders), founders, port);
         }
     }
 
@@ -407,7 +437,8 @@ impl Founding {
             return Err(Rejected::Contradictory { from });
         }
         match &self.stage {
-            Stage::Inside { machine, founders, .. } if machine.ring().is_active() => {
+            Stage::Inside { machine, founding, founders, .. } if machine.ring().is_active() => {
+                let founding = *founding;
                 let ours = founders.iter().find(|fact| fact.life.id() == self.me.id);
                 match ours.filter(|_| *founders == list) {
                     // It founds with us, and may not have heard yet that we do. Hardly more often than it asks, once a
@@ -421,7 +452,9 @@ impl Founding {
                         }
                     }
                     // A ring without a leader is joined by nobody, so that it can come to an end.
-                    None if self.lacking.is_none() => self.say(from.id, Body::Inside, port),
+                    None if self.lacking.is_none() => {
+                        self.say(from.id, Body::Inside { founding }, port);
+                    }
                     None => {}
                 }
             }
@@ -436,7 +469,7 @@ impl Founding {
                 }
             }
             // Whom we hoped to join is in no ring itself.
-            Stage::Inside { .. } if self.inside.is_some_and(|(id, _)| id == from.id) => {
+            Stage::Inside { .. } if self.inside.is_some_and(|(id, ..)| id == from.id) => {
                 self.go_out();
             }
             Stage::Inside { .. } | Stage::Gone { .. } => {}
@@ -520,15 +553,21 @@ impl Founding {
             return Err(Rejected::NotAMember { from });
         }
         match &message.body {
-            Body::Machine(message) => {
+            // Of another ring than ours: what its members say of each other must not be believed of ours.
+            Body::Machine { founding, .. }
+                if self.founding().is_some_and(|ours| ours != *founding) =>
+            {
+                Err(Rejected::OtherRing { from })
+            }
+            Body::Machine { message, .. } => {
                 if let Some(said) = message.stamp.as_ref().and_then(|stamp| stamp.register) {
                     self.beliefs.insert(from.id, (said.effective().id(), said.epoch));
                 }
                 self.input(Input::Message { from, via: from.id, message }, port)
             }
             Body::Ready { fact, list } => self.on_ready(from, *fact, list.clone(), port),
-            Body::Inside => {
-                self.inside = Some((from.id, port.now));
+            &Body::Inside { founding } => {
+                self.inside = Some((from.id, founding, port.now));
                 Ok(())
             }
         }
@@ -597,9 +636,9 @@ impl Founding {
 
     pub(super) fn leave(&mut self, port: &mut Port<'_>) {
         self.tell(Input::Leave, port);
-        let stage = core::mem::replace(&mut self.stage, Stage::Gone { machine: None });
-        if let Stage::Inside { machine, .. } = stage {
-            self.stage = Stage::Gone { machine: Some(machine) };
+        let stage = core::mem::replace(&mut self.stage, Stage::Gone { inside: None });
+        if let Stage::Inside { machine, founding, .. } = stage {
+            self.stage = Stage::Gone { inside: Some((machine, founding)) };
         }
     }
 
@@ -666,8 +705,9 @@ impl Wire for Message {
     fn encode(&self, sink: &mut impl Sink) {
         sink.u32(self.digest);
         match &self.body {
-            Body::Machine(message) => {
+            Body::Machine { founding, message } => {
                 sink.u8(0);
+                sink.u32(*founding);
                 message.encode(sink);
             }
             Body::Ready { fact, list } => {
@@ -676,20 +716,26 @@ impl Wire for Message {
                 sink.varint(list.len() as u64);
                 list.iter().for_each(|fact| fact.encode(sink));
             }
-            Body::Inside => sink.u8(2),
+            Body::Inside { founding } => {
+                sink.u8(2);
+                sink.u32(*founding);
+            }
         }
     }
 
     fn decode(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
         let digest = reader.u32("settings")?;
         let body = match reader.kind("leased", 3)? {
-            0 => Body::Machine(Box::new(leased::Message::decode(reader)?)),
+            0 => {
+                let founding = reader.u32("founding")?;
+                Body::Machine { founding, message: Box::new(leased::Message::decode(reader)?) }
+            }
             1 => {
                 let fact = Fact::decode(reader)?;
                 let list = (0..reader.count("founders", 1)?).map(|_| Fact::decode(reader));
                 Body::Ready { fact, list: list.collect::<Result<_, _>>()? }
             }
-            _ => Body::Inside,
+            _ => Body::Inside { founding: reader.u32("founding")? },
         };
         Ok(Self { digest, body })
     }

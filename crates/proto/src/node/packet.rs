@@ -130,7 +130,10 @@ mod tests {
         let group = Group::named("door");
         for message in [
             Message::Announced(group, announce::Message::Bye { sequence: 1, epoch: 2 }),
-            Message::Leased(group, founding::Message { digest: 7, body: founding::Body::Inside }),
+            Message::Leased(
+                group,
+                founding::Message { digest: 7, body: founding::Body::Inside { founding: 9 } },
+            ),
             Message::Central(group, names::Message::Who(vec![NodeId::new(3); 9])),
         ] {
             let mut bytes = Vec::new();

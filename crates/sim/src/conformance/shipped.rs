@@ -51,11 +51,6 @@ pub(super) fn subjects() -> Vec<Subject> {
 fn subject(name: &'static str, mode: ModeSettings, settles_within: Duration) -> Subject {
     let durable = matches!(mode, ModeSettings::Leased(_) | ModeSettings::Learned(_));
     let fenced = !matches!(mode, ModeSettings::Central(_));
-    let known_unsettled = match &mode {
-        ModeSettings::Leased(_) => Some(STALE_LIFE),
-        ModeSettings::Learned(_) => Some(NEVER_INTRODUCED),
-        _ => None,
-    };
     let elections = vec![ElectionSettings::of("default", mode)];
     Subject {
         name,
@@ -65,7 +60,6 @@ fn subject(name: &'static str, mode: ModeSettings, settles_within: Duration) -> 
         fenced,
         durable,
         known_to_break: None,
-        known_unsettled,
     }
 }
 
@@ -273,9 +267,3 @@ fn leased_within(settings: &Settings) -> Duration {
         patience * 2 + config.quiet + session * 20 + handover
     })
 }
-/// Found by this suite; see `docs/protocols/arbitrated.md`.
-const STALE_LIFE: &str = "After a refounding, the ring may list a life of a member that is over: the member's present life \
-                          is then answered Busy for ever and stays outside (disk, seed 27). Nobody acts twice for it.";
-/// Found by this suite; see `docs/protocols/medley.md`.
-const NEVER_INTRODUCED: &str = "A member may be listed for long before its introduction, and with it its name, arrives; \
-                                until then voters that start late are not bound (half-started, seed 103).";

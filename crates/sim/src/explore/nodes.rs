@@ -239,7 +239,10 @@ impl Shipped {
         let node = step.peer.id;
         let held = self.disks.get(&node).copied().unwrap_or_default();
         match message {
-            Message::Leased(_, founding::Message { body: founding::Body::Machine(said), .. }) => {
+            Message::Leased(
+                _,
+                founding::Message { body: founding::Body::Machine { message: said, .. }, .. },
+            ) => {
                 let stamp = said.stamp.as_ref();
                 let known = stamp.and_then(|stamp| stamp.register.map(|register| register.epoch));
                 let backs = stamp.and_then(|stamp| stamp.backs);

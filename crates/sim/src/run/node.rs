@@ -153,9 +153,15 @@ impl Hosting {
         self.violations.iter().chain(watched).cloned().collect()
     }
 
+    /// Whoever is alone, or left out, has nobody to agree with.
     fn disagreements(&self) -> Vec<(Time, Time)> {
-        let all = self.seats.iter().flat_map(|seat| seat.watch.agreement().disagreements());
-        all.copied().collect()
+        let of = |seat: &Seat| {
+            let (agreement, end) = (seat.watch.agreement(), seat.watch.agreement().deserted());
+            let until = |to: Time| end.map_or(to, |end| to.min(end));
+            let spells = agreement.disagreements().iter().map(|&(from, to)| (from, until(to)));
+            spells.filter(|(from, to)| from < to).collect::<Vec<_>>()
+        };
+        self.seats.iter().flat_map(of).collect()
     }
 
     fn sometimes(&self) -> Vec<(&'static str, &'static str, bool)> {

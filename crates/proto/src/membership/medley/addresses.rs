@@ -216,6 +216,11 @@ impl Directory {
         self.others.get(&id)
     }
 
+    /// Of what it last said of itself.
+    pub(super) fn life_of(&self, id: NodeId) -> Option<(Boot, Incarnation)> {
+        self.of(id).map(Introduction::life)
+    }
+
     pub(super) fn forget(&mut self, id: NodeId) {
         self.others.remove(&id);
     }

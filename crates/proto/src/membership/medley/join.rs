@@ -21,6 +21,8 @@ pub(super) struct Syncing {
     /// Who has not answered which question yet.
     open: Option<(NodeId, u64)>,
     after: Option<NodeId>,
+    /// Somebody heard of late whose introduction, of its present incarnation, has not come.
+    stranger: Option<NodeId>,
 }
 
 /// A page of the list, and where those on it can be reached.
@@ -123,29 +125,51 @@ impl Medley {
         }
     }
 
-    /// Asks a random member for one page, now and then.
+    /// Asks for one page: whoever has not introduced itself, for its answer does, or now and then a random member.
     pub(super) fn sync(&mut self, now: Time, out: &mut OutboxOf<Self>) {
         let Some(periods) = self.config.sync else { return };
-        if self.table.listed() == 0 || self.rng.below(u64::from(periods)) != 0 {
+        if self.table.listed() == 0 {
             return;
         }
+        let drawn = self.rng.below(u64::from(periods)) == 0;
+        let stranger = self.syncing.stranger.take().filter(|&id| self.is_stranger(id));
         let listed = |at| self.table.is_listed(at);
-        if let Some(at) = one_of(self.table.positions(), &mut self.rng, listed) {
-            let id = self.table.id(at);
-            let partner = match self.relays.reach(id) {
-                Reach::Direct => id,
-                Reach::Through(relay) => relay,
-            };
+        let partner = match stranger {
+            None if drawn => one_of(self.table.positions(), &mut self.rng, listed).map(|at| {
+                let id = self.table.id(at);
+                match self.relays.reach(id) {
+                    Reach::Direct => id,
+                    Reach::Through(relay) => relay,
+                }
+            }),
+            stranger => stranger,
+        };
+        if let Some(partner) = partner {
             self.sequence += 1;
+            self.syncing.open = Some((partner, self.sequence));
             let after = self.syncing.after;
-            self.syncing = Syncing { open: Some((partner, self.sequence)), after };
             self.send(now, partner, self.sequence, Body::Sync { after }, out);
         }
     }
 
+    /// News of somebody may come without its introduction, for want of room in a packet or because the news was in the
+    /// head of one. Nobody would pass it on again, so it is asked itself.
+    pub(super) fn note_stranger(&mut self, id: NodeId) {
+        if self.syncing.stranger.is_none() && self.is_stranger(id) {
+            self.syncing.stranger = Some(id);
+        }
+    }
+
+    /// Whether others introduce themselves here, and this member has not since it last changed.
+    fn is_stranger(&self, id: NodeId) -> bool {
+        let at = self.table.position(id).filter(|&at| self.table.is_listed(at));
+        !self.directory.is_silent()
+            && at.is_some_and(|at| self.directory.life_of(id) < Some(self.table.life(at)))
+    }
+
     /// The page has been merged; the next time another.
     pub(super) fn on_sync_ack(&mut self, next: Option<NodeId>) {
-        self.syncing = Syncing { open: None, after: next };
+        self.syncing = Syncing { open: None, after: next, ..self.syncing };
     }
 
     /// Whether `message` of `from` is no answer, or one to the question asked last.

@@ -579,6 +579,7 @@ impl Medley {
                 out.emit(MembershipEvent::Introduced(id));
             }
         }
+        self.note_stranger(from.id);
         if self.config.caution {
             self.dispel(from.id);
             self.relays.heard(from.id);

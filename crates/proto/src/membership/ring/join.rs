@@ -309,6 +309,12 @@ impl Ring {
             return;
         }
         let (space, id) = (self.config.space, by.id());
+        // Who asks in a new life says that the one before is over. It may have ended before it answered anybody, and then
+        // there is no lease on it that would run out.
+        let before = self.view.member(id).filter(|before| before.age() < by.age());
+        if let Some(before) = before.filter(|_| self.config.departure == Departure::Notify) {
+            self.on_leave(now, before, true, out);
+        }
         let others = self.view.ring().iter().copied().filter(|&other| other != id);
         let Some(owner) = space.owner(others, space.point(id)) else { return };
         if owner != self.me.id {
