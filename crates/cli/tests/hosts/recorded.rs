@@ -134,11 +134,9 @@ fn replays_of_troubled(count: usize, span: Duration) -> Option<Replays> {
         assert_eq!(replayed["equal"], true, "{replayed:#}");
         replays.files += 1;
         replays.inputs += replayed["inputs"].as_u64().expect("a number");
-        let elections = replayed["elections"].as_array().expect("a list");
-        replays.reigns += elections
-            .iter()
-            .map(|election| election["reigns"].as_array().map_or(0, Vec::len))
-            .sum::<usize>();
+        let leaders = replayed["leaders"].as_object().expect("by election");
+        replays.reigns +=
+            leaders.values().map(|all| all.as_array().map_or(0, Vec::len)).sum::<usize>();
     }
     Some(replays)
 }
