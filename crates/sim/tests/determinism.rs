@@ -150,7 +150,7 @@ const PINS: [Pin; 22] = [
         r#"membership = { kind = "medley", period = "1s" }
         election = { kind = "churn-tolerant", variant = "hybrid", churn = 2, attributes = [3, 1, 4, 1, 5], observers = [2], criterion = "attribute" }"#,
         &["fault.3={ at = '18s', kind = 'elect', count = 2 }"],
-        "3f7bb3ead55e0cf7",
+        "3f4446bf94892275",
     ),
     (
         "churn-tolerant on lists",
@@ -179,7 +179,7 @@ const PINS: [Pin; 22] = [
         "node, leased",
         r#"node = { election = { backup = { mode = "leased", members = ["node-0", "node-1", "node-2"] } } }"#,
         &[],
-        "77f1c80f00483551",
+        "2bff996584563417",
     ),
 ];
 
