@@ -39,6 +39,8 @@ pub struct Sim<M: Machine, O = ()> {
     feeds: HostFeeds<M>,
     /// Empty until a clock drifts.
     clocks: Vec<Clock>,
+    /// By how much hosts wake their nodes too late, at most, and what that is drawn from.
+    oversleep: Option<(Duration, Seed)>,
     frozen: BTreeMap<u32, Frozen<M>>,
     /// Earlier lives that run on though their identities were cloned, by order; those that have ended stay.
     ghosts: Vec<Ghost<M>>,
@@ -162,6 +164,7 @@ impl<M: Machine, O: Observer<M>> Sim<M, O> {
             unkept: 0,
             feeds: HostFeeds::default(),
             clocks: Vec::new(),
+            oversleep: None,
             frozen: BTreeMap::new(),
             ghosts: Vec::new(),
             notices: Vec::new(),
@@ -185,6 +188,18 @@ impl<M: Machine, O: Observer<M>> Sim<M, O> {
     pub fn with_muffle(mut self, muffle: Option<Muffle<M::Message>>) -> Self {
         self.muffle = muffle;
         self
+    }
+
+    /// Lets nobody be woken when it wants to be, but up to so much later, as on a real host.
+    pub fn with_oversleep(mut self, most: Duration) -> Self {
+        self.oversleep = Some((most, self.seed.named("oversleep")));
+        self
+    }
+
+    /// When a node is woken that wants to be at `deadline`, of the true time `at`. The same whenever it is asked.
+    fn waking(&self, index: u32, deadline: Time, at: Time) -> Time {
+        let Some((most, seed)) = self.oversleep else { return at };
+        at + seed.indexed(index.into()).indexed(deadline.as_micros()).rng().up_to(most)
     }
 
     /// Lets machines know what befalls their hosts; those that cannot be told are stopped instead.
@@ -665,7 +680,7 @@ impl<M: Machine, O: Observer<M>> Sim<M, O> {
     /// Makes sure the node is woken at its deadline; a leaving node without one is gone.
     #[inline]
     fn rearm(&mut self, index: u32) {
-        let node = &mut self.nodes[index as usize];
+        let node = &self.nodes[index as usize];
         let Some(machine) = &node.machine else { return };
         let Some((deadline, _)) = machine.deadline() else {
             if node.status == Status::Leaving {
@@ -677,7 +692,8 @@ impl<M: Machine, O: Observer<M>> Sim<M, O> {
             Some(clock) => clock.when(deadline),
             None => deadline,
         };
-        let at = at.max(self.now);
+        let at = self.waking(index, deadline, at.max(self.now));
+        let node = &mut self.nodes[index as usize];
         if at < node.wake && at < LAST {
             node.wake = at;
             self.queue.push(key(at, Lane::Timer), Event { node: index, parcel: WAKE });

@@ -172,14 +172,14 @@ const PINS: [Pin; 22] = [
         r#"membership = { kind = "ring", neighbours = 2, drift = 10000 }
         election = { kind = "leased", witnesses = [8] }"#,
         &["fault.3={ at = '18s', kind = 'elect', target = 'leader' }"],
-        "e192da41940a7996",
+        "06bd6d7cdfa37415",
     ),
-    ("node", r#"node = { timing = { profile = "lan" } }"#, &[], "9ddcec03181ebcae"),
+    ("node", r#"node = { timing = { profile = "lan" } }"#, &[], "72055504f08bacc1"),
     (
         "node, leased",
         r#"node = { election = { backup = { mode = "leased", members = ["node-0", "node-1", "node-2"] } } }"#,
         &[],
-        "2bff996584563417",
+        "ecec9569f8f66d43",
     ),
 ];
 

@@ -61,7 +61,7 @@ impl Trouble {
             Self::Cut => net.mend(),
             Self::Unplugged(at) => net.plug(at),
             Self::Killed(at) => {
-                kept.push(put_aside(&recording(agents, at), kept.len()));
+                kept.extend(put_aside(&recording(agents, at), kept.len()));
                 agents.run(at);
             }
             Self::Stopped(at) => agents.signal(at, Signal::CONT),
@@ -73,11 +73,10 @@ fn recording(agents: &Agents<'_>, at: usize) -> PathBuf {
     agents.folder().join(format!("{}.record", agents.name(at)))
 }
 
-/// The last few lives are kept by the agent itself; here all of them are wanted.
-fn put_aside(file: &Path, number: usize) -> PathBuf {
+/// The last few lives are kept by the agent itself; here all of them are wanted. Who was killed as it began has none.
+fn put_aside(file: &Path, number: usize) -> Option<PathBuf> {
     let aside = file.with_extension(format!("{number}.record"));
-    fs::rename(file, &aside).expect("it was recorded");
-    aside
+    fs::rename(file, &aside).is_ok().then_some(aside)
 }
 
 /// What the replays said.
@@ -126,7 +125,7 @@ fn replays_of_troubled(count: usize, span: Duration) -> Option<Replays> {
     );
     for at in agents.all() {
         agents.kill(at);
-        kept.push(put_aside(&recording(&agents, at), kept.len()));
+        kept.extend(put_aside(&recording(&agents, at), kept.len()));
     }
     let mut replays = Replays::default();
     for file in kept {

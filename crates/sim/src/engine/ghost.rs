@@ -169,7 +169,8 @@ impl<M: Machine, O: Observer<M>> Sim<M, O> {
     }
 
     fn rearm_ghost(&mut self, index: u32) {
-        let ghost = &mut self.ghosts[index as usize];
+        let ghost = &self.ghosts[index as usize];
+        let place = ghost.place;
         let Some(machine) = &ghost.machine else { return };
         let Some((deadline, _)) = machine.deadline() else {
             if ghost.superseded {
@@ -178,6 +179,8 @@ impl<M: Machine, O: Observer<M>> Sim<M, O> {
             return;
         };
         let at = ghost.clock.map_or(deadline, |clock| clock.when(deadline)).max(self.now);
+        let at = self.waking(place, deadline, at);
+        let ghost = &mut self.ghosts[index as usize];
         if at < ghost.wake && at < LAST {
             ghost.wake = at;
             self.queue.push(key(at, Lane::Timer), Event { node: index, parcel: GHOST_WAKES });

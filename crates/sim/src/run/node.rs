@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use bellwether_proto::{
-    Effect, EffectOf, Epoch, InputOf, Mode, NodeId, Peer, Seed, Time,
+    Duration, Effect, EffectOf, Epoch, InputOf, Mode, NodeId, Peer, Seed, Time,
     node::{Command, Durable, Fact, ModeSettings, Node, Position, Settings},
     stack::Group,
 };
@@ -57,7 +57,8 @@ pub(super) fn run(
     });
     let feeds = HostFeeds { not_kept: Some(Fact::NotKept), superseded: Some(Fact::Superseded) };
     let observer = (Hosting::new(scenario, settings, &log), log);
-    let mut sim = Sim::new(network, nodes, root, build, observer).with_host_feeds(feeds);
+    let sim = Sim::new(network, nodes, root, build, observer).with_host_feeds(feeds);
+    let mut sim = sim.with_oversleep(OVERSLEEP);
     schedule::play(&mut sim, scenario, root, Word { elect: elect(settings), ..Word::none() })?;
     let end = sim.now();
     sim.observer_mut().0.finish(end);
@@ -321,3 +322,6 @@ impl Favourite for Hosting {
         self.seats.first().and_then(|seat| seat.watch.favourite())
     }
 }
+
+/// What a clock that ticks every millisecond, on a host that is not idle, adds to a wait.
+const OVERSLEEP: Duration = Duration::from_millis(2);

@@ -162,6 +162,8 @@ pub struct Leased {
     promised: Option<Epoch>,
     /// The same, if whoever it was has said that it will not lead.
     forgone: Option<Epoch>,
+    /// The same, if whoever it was backs another by now.
+    deserted: Option<Epoch>,
     /// Whether, as we did, nobody that had not stopped could count on us.
     free: bool,
     backed: Option<Epoch>,
@@ -195,6 +197,7 @@ impl Leased {
             // No claim below what past lives knew is granted.
             promised: durable,
             forgone: None,
+            deserted: None,
             free: true,
             backed: None,
             backed_at: Time::ZERO,
@@ -276,11 +279,16 @@ impl Leased {
     }
 
     /// Takes in what another knows.
-    fn absorb(&mut self, stamp: &Stamp, out: &mut OutboxOf<Self>) {
+    fn absorb(&mut self, from: Peer, stamp: &Stamp, out: &mut OutboxOf<Self>) {
         if let Some(register) = stamp.register {
             self.learn(register, out);
         }
         self.seen = self.seen.max(stamp.backs.map_or(0, Epoch::counter));
+        // Whoever leads backs itself. If whom we promised ourselves to backs a later one, it leads no more and never will
+        // under that epoch; that it has a lease with us must not hold us for ever.
+        if self.promised.is_some_and(|ours| ours.minter() == from && stamp.backs > Some(ours)) {
+            self.deserted = self.promised;
+        }
         if let Some(electorate) = &stamp.electorate
             && self.config.flavour == Flavour::Quorum
             && self.electorate.as_ref().is_none_or(|ours| electorate.mark > ours.mark)
@@ -339,6 +347,7 @@ impl Leased {
                     );
                     if matches!(message.body, ring::Body::Ack(_))
                         && self.promised.is_some_and(|epoch| epoch.minter().id == to)
+                        && self.deserted != self.promised
                     {
                         self.backed = self.backed.max(self.promised);
                         self.backed_at = self.now;
@@ -385,7 +394,7 @@ impl Leased {
                 let input = Input::Message { from, via, message: body };
                 self.ring.handle(now, input, &mut self.below)?;
                 if let Some(stamp) = &message.stamp {
-                    self.absorb(stamp, out);
+                    self.absorb(from, stamp, out);
                     let after = acked(&self.ring).filter(|_| acked(&self.ring) != before);
                     if let (Bid::Office(office), Some(after)) = (&mut self.bid, after)
                         && stamp.backs == Some(office.epoch)
@@ -401,7 +410,7 @@ impl Leased {
             _ => {}
         }
         if let Some(stamp) = &message.stamp {
-            self.absorb(stamp, out);
+            self.absorb(from, stamp, out);
         }
         match message.body {
             Body::Ring(_) => unreachable!("handled above"),
