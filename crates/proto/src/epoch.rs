@@ -57,11 +57,24 @@ impl Epoch {
         self.counter
     }
 
+    /// The largest counter that who knows of `known` believes. Counters grow by one from leader to leader, so no honest one
+    /// comes near the end of them, where nobody could mint a larger one. All below that is believed: whoever has led alone
+    /// for a while knows small counters only, and must still find into a group that is old.
+    pub const fn believable(known: u64) -> u64 {
+        let near = known.saturating_add(MAX_JUMP);
+        if near > OLDEST { near } else { OLDEST }
+    }
+
     /// The life that minted it.
     pub const fn minter(self) -> Peer {
         Peer::new(self.node, self.boot)
     }
 }
+
+/// A counter that no history reaches: a million leaders a second, for 400,000 years.
+const OLDEST: u64 = 3 << 62;
+/// How far above the largest heard of one may be beyond that. Arbitrary.
+const MAX_JUMP: u64 = 1 << 20;
 
 /// `7.3.1.0`: counter, node, boot, sequence. Opaque to users, but sortable by eye.
 impl fmt::Display for Epoch {

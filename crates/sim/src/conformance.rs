@@ -114,13 +114,15 @@ pub enum Case {
     JoinElecting,
     /// Some of the nodes are started much later than the others.
     HalfStarted,
+    /// Some have elected a great many leaders before; the others elect themselves before they meet them.
+    Aged,
     /// A random mixture of all the above.
     Swarm,
 }
 
 impl Case {
     /// Every case, in the order of reports.
-    pub const ALL: [Self; 22] = [
+    pub const ALL: [Self; 23] = [
         Self::Elect,
         Self::Crash,
         Self::Leave,
@@ -142,6 +144,7 @@ impl Case {
         Self::Differing,
         Self::JoinElecting,
         Self::HalfStarted,
+        Self::Aged,
         Self::Swarm,
     ];
 
@@ -149,7 +152,12 @@ impl Case {
     pub const fn is_of_hosts(self) -> bool {
         matches!(
             self,
-            Self::Disk | Self::Clone | Self::Differing | Self::JoinElecting | Self::HalfStarted
+            Self::Disk
+                | Self::Clone
+                | Self::Differing
+                | Self::JoinElecting
+                | Self::HalfStarted
+                | Self::Aged
         )
     }
 
@@ -177,6 +185,7 @@ impl Case {
             Self::Differing => "differing",
             Self::JoinElecting => "join-electing",
             Self::HalfStarted => "half-started",
+            Self::Aged => "aged",
             Self::Swarm => "swarm",
         }
     }
@@ -734,6 +743,8 @@ fn trouble(case: Case, rng: &mut Rng, faults: &mut Vec<Fault>) -> Duration {
             add(Duration::ZERO, FaultKind::Late { who, until: at });
             at
         }
+        // Who is cut off from whom depends on who is aged: the shipped worlds see to it.
+        Case::Aged => at,
         Case::Swarm => swarm(OF_MACHINES, rng, faults),
     }
 }

@@ -174,7 +174,7 @@ const PINS: [Pin; 22] = [
         &["fault.3={ at = '18s', kind = 'elect', target = 'leader' }"],
         "06bd6d7cdfa37415",
     ),
-    ("node", r#"node = { timing = { profile = "lan" } }"#, &[], "72055504f08bacc1"),
+    ("node", r#"node = { timing = { profile = "lan" } }"#, &[], "d73dc9d9d41d0ef0"),
     (
         "node, leased",
         r#"node = { election = { backup = { mode = "leased", members = ["node-0", "node-1", "node-2"] } } }"#,

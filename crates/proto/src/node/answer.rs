@@ -182,7 +182,11 @@ impl Node {
         }
         let answer = match &seat.contest {
             Contest::Eventual => match self.stack.election(seat.group) {
-                Some(election) => election.leadership(),
+                // Whoever is told that this node leads acts on it.
+                Some(election) => match election.tentative() {
+                    Some(since) => Leadership::unknown(mode, Why::Electing { since }),
+                    None => election.leadership(),
+                },
                 None => Leadership::unknown(mode, Why::NotRunning),
             },
             Contest::Announced(announced) => announced.leadership(),

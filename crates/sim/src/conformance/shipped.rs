@@ -15,7 +15,7 @@ use super::{
     trouble,
 };
 use crate::scenario::{
-    Delay, DelayLaw, FaultKind, NodeSettings, Per, Placement, Protocol, Scenario, Until,
+    Delay, DelayLaw, Fault, FaultKind, NodeSettings, Per, Placement, Protocol, Scenario, Until, Who,
 };
 
 /// Every mode an agent offers, and every variant of one that has a promise of its own.
@@ -79,6 +79,16 @@ pub(super) fn trial(subject: &Subject, settings: &NodeSettings, case: Case, mut 
         }
         _ => trouble(case, &mut rng, &mut faults),
     };
+    if case == Case::Aged {
+        // The two halves are apart until it is over, one of them has elected leaders for ages.
+        let (old, new): (Vec<u32>, Vec<u32>) = (0..nodes).partition(|node| node % 2 == 0);
+        let counter = AGES[rng.below(AGES.len() as u64) as usize];
+        settings.aged = old.iter().map(|&node| (node, counter)).collect();
+        let add = |at, kind| Fault { at, spread: Duration::ZERO, every: None, until: None, kind };
+        let (from, to) = (Some(Who::Nodes(old)), Some(Who::Nodes(new)));
+        let cut = FaultKind::Cut { from, to, both: true, length: None };
+        faults.extend([add(START_SPREAD, cut), add(quiet, FaultKind::Heal)]);
+    }
     if differs {
         let node = rng.below(nodes.into()) as u32;
         let other = other(&settings.common, node, nodes, &mut rng);
@@ -234,6 +244,7 @@ const WITHOUT_CLONES: &[Case] = &[
     Case::JoinElecting,
     Case::HalfStarted,
 ];
+const AGES: [u64; 4] = [1, 1 << 20, 1 << 40, 1 << 63];
 const PROFILE: TimingProfile = TimingProfile::Lan;
 const LONGEST_DELAY: Duration = Duration::from_millis(20);
 const START_SPREAD: Duration = Duration::from_millis(500);

@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use bellwether_proto::{
-    Duration, Effect, EffectOf, Epoch, InputOf, Mode, NodeId, Peer, Seed, Time,
+    Boot, Duration, Effect, EffectOf, Epoch, InputOf, Mode, NodeId, Peer, Seed, Time,
     node::{Command, Durable, Fact, ModeSettings, Node, Position, Settings},
     stack::Group,
 };
@@ -47,9 +47,10 @@ pub(super) fn run(
     };
     let seeds: Vec<NodeId> = (0..scenario.network.nodes).map(|n| NodeId::new(n.into())).collect();
     let all = settings.clone();
-    let build = Box::new(move |me: Peer, seed, durable| {
+    let build = Box::new(move |me: Peer, seed, durable: Option<Durable>| {
         let index = me.id.get() as u32;
         let mut settings = all.of(index);
+        let durable = durable.or_else(|| all.disk(me).filter(|_| me.boot == Boot::new(1)));
         settings.about.position =
             positions.get(index as usize).map(|&(x, y)| Position { x: x as f32, y: y as f32 });
         let plan = settings.plan().expect("settings that were read make a plan");

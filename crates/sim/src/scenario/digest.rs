@@ -65,7 +65,7 @@ impl Hash for Protocol {
 
 impl Hash for NodeSettings {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        let Self { common, others } = self;
+        let Self { common, others, aged } = self;
         let by_value = |settings: &Settings, state: &mut H| {
             let Settings { about, addresses, timing, exponent, feedback, elections } = settings;
             (about, addresses, timing, exponent.map(Real), feedback, elections).hash(state);
@@ -74,6 +74,9 @@ impl Hash for NodeSettings {
         for (node, other) in others {
             node.hash(state);
             by_value(other, state);
+        }
+        for (node, age) in aged {
+            (node, "aged", age).hash(state);
         }
     }
 }

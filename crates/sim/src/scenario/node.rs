@@ -6,19 +6,21 @@
 use std::collections::BTreeMap;
 
 use bellwether_proto::{
-    Duration,
+    Duration, Epoch, Peer,
     election::{
-        bandit::MAX_MEMBERS,
+        announce,
+        bandit::{self, MAX_MEMBERS},
         central::{Criterion, Hysteresis},
-        churn_tolerant::Variant,
+        churn_tolerant::{self, Variant},
         leased::Flavour,
     },
     node::{
-        AnnouncedSettings, CentralSettings, ElectionSettings, EventualSettings, Feedback, HIGHEST,
-        Keeping, LEARNED_MARGIN, LearnedSettings, LeasedSettings, ModeSettings, Neighbours,
-        OnIsolation, PRIORITY, Policy, Role, Settings, Spread, TENURE, Timing, TimingProfile,
-        check_name,
+        AnnouncedSettings, CentralSettings, Durable, ElectionSettings, EventualSettings, Feedback,
+        HIGHEST, Keeping, Kept, KeptBallot, LEARNED_MARGIN, LearnedSettings, LeasedSettings,
+        ModeSettings, Neighbours, OnIsolation, PRIORITY, Policy, Role, Settings, Spread, TENURE,
+        Timing, TimingProfile, check_name,
     },
+    stack::Group,
 };
 
 use super::{
@@ -33,12 +35,18 @@ pub struct NodeSettings {
     pub common: Settings,
     /// Nodes that were told something else.
     pub others: BTreeMap<u32, Settings>,
+    /// Nodes that have elected so many leaders before the run begins, as their disks say.
+    pub aged: BTreeMap<u32, u64>,
 }
 
 impl NodeSettings {
     /// All alike.
     pub fn alike(timing: Timing, elections: Vec<ElectionSettings>) -> Self {
-        Self { common: Settings::new("node", timing, elections), others: BTreeMap::new() }
+        Self {
+            common: Settings::new("node", timing, elections),
+            others: BTreeMap::new(),
+            aged: BTreeMap::new(),
+        }
     }
 
     /// The same where the first `nodes` nodes are the members and voters of elections that name none.
@@ -73,6 +81,36 @@ impl NodeSettings {
     }
 }
 
+impl NodeSettings {
+    /// What is on the disk of a node that starts for the first time.
+    pub fn disk(&self, me: Peer) -> Option<Durable> {
+        let node = me.id.get() as u32;
+        let counter = *self.aged.get(&node)?;
+        let epoch = Epoch::mint(counter, me);
+        let kept = |election: &ElectionSettings| {
+            let kept = match &election.mode {
+                ModeSettings::Eventual(_) => {
+                    let known = Some(epoch);
+                    Kept::Eventual(churn_tolerant::Durable { known, vouched: known })
+                }
+                ModeSettings::Announced(_) => {
+                    let vouched = Some(epoch);
+                    Kept::Announced(announce::Durable { max_epoch: counter, vouched })
+                }
+                ModeSettings::Leased(_) => Kept::Leased(epoch),
+                ModeSettings::Learned(_) => {
+                    let durable = bandit::Durable { term: counter, ..bandit::Durable::default() };
+                    Kept::Learned(KeptBallot { voters: BTreeMap::new(), durable: Some(durable) })
+                }
+                ModeSettings::Central(_) => return None,
+            };
+            Some((Group::named(&election.name), kept))
+        };
+        let elections = self.of(node).elections.iter().filter_map(kept).collect();
+        Some(Durable { elections, record: None })
+    }
+}
+
 /// What a node is called.
 pub(crate) fn name_of(node: u32) -> String {
     format!("node-{node}")
@@ -103,6 +141,7 @@ pub(super) fn node(field: Field<'_>, nodes: u32) -> Result<Protocol> {
     let settings = NodeSettings {
         common: Settings { exponent, feedback, ..Settings::new("node", timing, elections) },
         others: BTreeMap::new(),
+        aged: BTreeMap::new(),
     };
     let settings = settings.among(nodes);
     match settings.of(0).plan() {

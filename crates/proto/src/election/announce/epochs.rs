@@ -18,7 +18,7 @@ impl Announce {
         message: Message,
     ) -> Result<(), Rejected> {
         let (sequence, found) = (message.sequence(), message.counter());
-        let limit = self.max_epoch.saturating_add(MAX_JUMP);
+        let limit = Epoch::believable(self.max_epoch);
         if self.has_baseline && found > limit {
             return Err(Rejected::ImplausibleEpoch { from, found, limit });
         }
@@ -170,6 +170,3 @@ impl Announce {
         self.vouched == Some(token) && (leader == self.me || token.counter() >= self.max_epoch)
     }
 }
-
-/// `J`: how far above the largest epoch seen an honest one may be (H-3).
-pub(super) const MAX_JUMP: u64 = 1 << 20;

@@ -27,6 +27,8 @@ pub(super) struct Tenure {
     /// Those handed over to in vain (RP3), and until when they are ignored.
     pub(super) ignored: Vec<Life>,
     pub(super) ignored_until: Time,
+    /// Who led before.
+    before: Option<NodeId>,
 }
 
 /// What whoever is to lead is told.
@@ -164,9 +166,13 @@ impl ChurnTolerant {
         let in_vain = self.round.as_ref().is_some_and(Round::hands_over);
         let ignored = if in_vain { self.dead.clone() } else { Vec::new() };
         let ignored_until = now + self.config.timeout * IGNORED;
-        let before = self.record.map(|record| record.claim.leader.peer.id);
+        // Under a streaming variant we lead twice, first tentatively; the second time our own record names ourselves.
+        let before = match self.record.map(|record| record.claim.leader.peer.id) {
+            Some(id) if id != self.me.id => Some(id),
+            _ => self.tenure.as_ref().and_then(|tenure| tenure.before),
+        };
         self.vouch(now, claim, out);
-        self.tenure = Some(Tenure { ignored, ignored_until, ..Tenure::default() });
+        self.tenure = Some(Tenure { ignored, ignored_until, before, ..Tenure::default() });
         self.announce(now, out);
         // Whoever led before may be mute and not dead: nobody lists it any more, but it should know.
         let gossips = matches!(self.config.multicast, Multicast::Gossip { .. });

@@ -374,6 +374,12 @@ impl ChurnTolerant {
         self.record.as_ref().filter(|record| record.gone.is_none())
     }
 
+    /// Since when this node claims to lead and the round that would confirm it goes on, if so: others may still be better.
+    pub fn tentative(&self) -> Option<Time> {
+        let record = self.standing().filter(|record| record.claim.leader.peer == self.me)?;
+        (self.config.hardened() && !record.claim.confirmed).then_some(record.since)
+    }
+
     fn leads(&self) -> bool {
         self.standing().is_some_and(|record| record.claim.leader.peer == self.me)
     }
@@ -486,8 +492,7 @@ impl ChurnTolerant {
         Ok(())
     }
 
-    /// Terms grow by one with every election; no history explains a jump. Who knows of none takes the
-    /// first it hears.
+    /// No history explains a term near the end of all terms. Who knows of none takes the first it hears.
     fn check_term(&self, from: Peer, message: &Message) -> Result<(), Rejected> {
         let found = match message {
             Message::Query(query) => query.term,
@@ -498,7 +503,7 @@ impl ChurnTolerant {
             Message::Leader(claim) => claim.epoch.counter(),
         };
         let Some(known) = self.known else { return Ok(()) };
-        let limit = known.counter().saturating_add(MAX_JUMP);
+        let limit = Epoch::believable(known.counter());
         if found > limit {
             return Err(Rejected::ImplausibleEpoch { from, found, limit });
         }
@@ -716,5 +721,3 @@ const fn election_of(epoch: Epoch) -> Epoch {
 const RESUME: u64 = 6;
 /// Later turns than this are taken together.
 const LAST_TURN: usize = 7;
-/// How far above the largest term heard of an honest one may be.
-const MAX_JUMP: u64 = 1 << 20;

@@ -352,7 +352,7 @@ fn a_goodbye_tells_of_its_epoch() {
     let answer = leader.hears(100, peer(3, 1), bye(1, 9)).unwrap();
     assert_eq!(answer, [persisted(10), said(announce(2, 10))], "outbids it all the same");
 
-    let (from, limit) = (peer(6, 1), 9 + MAX_JUMP);
+    let (from, limit) = (peer(6, 1), Epoch::believable(9));
     let refused = Err(Rejected::ImplausibleEpoch { from: peer(7, 1), found: limit + 1, limit });
     assert_eq!(follower.hears(200, peer(7, 1), bye(1, limit + 1)), refused);
     assert_eq!(follower.hears(200, from, bye(2, 9)), Err(Rejected::Departed { from }));

@@ -477,7 +477,7 @@ fn absurd_terms_and_our_own_past_are_refused() {
     world.elect(2);
     world.pass(ms(5_000));
     let before = world.node(2).clone();
-    let absurd = Message::Query(Query { term: 1 << 40, ..Query::default() });
+    let absurd = Message::Query(Query { term: u64::MAX, ..Query::default() });
     let from = peer(1);
     let refused = world.input(2, Input::Message { from, via: from.id, message: &absurd });
     assert!(matches!(refused, Err(Rejected::ImplausibleEpoch { .. })));
@@ -639,20 +639,25 @@ fn whoever_gives_up_at_any_moment_somebody_leads_again() {
 #[test]
 fn whoever_was_given_up_is_told_who_leads_now() {
     let gossip = Multicast::Gossip { spread: 2, refresh: ms(2_000) };
-    let config = base(Form::Hardened, 2).with_multicast(gossip).unwrap();
-    let mut world = World::complete(config, 5, 6);
-    world.elect(3);
-    world.pass(ms(5_000));
-    assert!(world.agreed(0));
-    // Nobody hears it; it hears them.
-    (1..6).for_each(|node| world.fails(node, 0));
-    let begun = world.now;
-    while world.now < begun + ms(5_000) {
-        world.wake();
-        while let Some(at) = world.flying.iter().position(|letter| letter.from != 0) {
-            world.deliver(at);
-            world.flying.retain(|letter| letter.from != 0);
+    for variant in [Variant::Base, Variant::Optimistic, Variant::Preferred, Variant::Hybrid] {
+        let config = config(variant, Form::Hardened, 2, 0).with_multicast(gossip).unwrap();
+        let mut world = World::complete(config, 5, 6);
+        world.elect(3);
+        world.pass(ms(5_000));
+        assert!(world.agreed(0));
+        // Nobody hears it; it hears them.
+        (1..6).for_each(|node| world.fails(node, 0));
+        let (begun, mut given_up) = (world.now, false);
+        while world.now < begun + ms(5_000) {
+            world.wake();
+            while let Some(at) = world.flying.iter().position(|letter| letter.from != 0) {
+                world.deliver(at);
+                world.flying.retain(|letter| letter.from != 0);
+            }
+            let leads = world.node(0).leadership().leader == Some(id(0));
+            assert!(!(given_up && leads), "{variant:?}: it claims again, at {}", world.now);
+            given_up |= !leads;
         }
+        assert!(given_up, "{variant:?}: {:?}", world.leaders());
     }
-    assert_ne!(world.node(0).leadership().leader, Some(id(0)), "{:?}", world.leaders());
 }
