@@ -113,6 +113,13 @@ struct Place {
 /// Verdicts kept of a member.
 const VERDICTS: usize = 16;
 
+/// The message that these bytes are, and nothing else.
+pub(crate) fn decode(body: &[u8]) -> Option<Message> {
+    let mut reader = Reader::new(body);
+    let message = Message::decode(&mut reader).ok()?;
+    reader.finish().is_ok().then_some(message)
+}
+
 impl Adapter {
     /// A node that has not started yet. All its randomness comes from `seed`.
     pub(crate) fn new(
@@ -230,9 +237,7 @@ impl Adapter {
 
     /// An authenticated message, to us or to everybody.
     pub(crate) fn on_message(&mut self, now: Time, from: Peer, body: &[u8], inbox: &Inbox) {
-        let mut reader = Reader::new(body);
-        let message = Message::decode(&mut reader);
-        let Some(message) = message.ok().filter(|_| reader.finish().is_ok()) else {
+        let Some(message) = decode(body) else {
             self.refuse("malformed");
             return;
         };

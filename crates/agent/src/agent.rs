@@ -15,7 +15,7 @@ use bellwether_proto::{
 use tokio::{net::TcpListener, task::JoinHandle};
 
 use crate::{
-    adapter::Adapter,
+    adapter::{self, Adapter},
     api::{self, Api, Token},
     clock,
     config::{self, Config, Seed as Door},
@@ -158,7 +158,8 @@ impl Agent {
         let seeds = seeds(&config.join).await?;
         let store = Store::open(config.data_dir.as_deref())?;
         let token = Token::of(config).map_err(StartError::Token)?;
-        let sealer = Sealer::new(ring, &config.cluster, store.me());
+        let sealer = Sealer::new(ring, &config.cluster, store.me())
+            .with_sense(|body| adapter::decode(body).is_some());
         let mut transport = Transport::bind(config.bind, sealer).await?;
         if config.is_multicast() {
             transport.join_group(config.multicast, &config.interfaces)?;

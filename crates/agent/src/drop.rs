@@ -23,6 +23,8 @@ pub enum Drop {
     OwnPacket,
     /// Its sender has restarted since.
     OldBoot,
+    /// Its sender claims a boot number that no number of restarts explains.
+    ImplausibleBoot,
     /// It is of a later life of our own identity: see [`Sealer::superseded`](crate::Sealer::superseded).
     Duplicate,
     /// It was opened before, or is too old to tell.
@@ -65,7 +67,7 @@ pub enum Drop {
 
 impl Drop {
     /// All of them, in the order of declaration.
-    pub const ALL: [Self; 27] = [
+    pub const ALL: [Self; 28] = [
         Self::Short,
         Self::TooLarge,
         Self::NotOurs,
@@ -74,6 +76,7 @@ impl Drop {
         Self::UnknownKey,
         Self::OwnPacket,
         Self::OldBoot,
+        Self::ImplausibleBoot,
         Self::Duplicate,
         Self::Replay,
         Self::Auth,
@@ -106,6 +109,7 @@ impl Drop {
             Self::UnknownKey => "unknown-key",
             Self::OwnPacket => "own-packet",
             Self::OldBoot => "old-boot",
+            Self::ImplausibleBoot => "implausible-boot",
             Self::Duplicate => "duplicate-identity",
             Self::Replay => "replay",
             Self::Auth => "auth",

@@ -99,6 +99,8 @@ pub struct Sealer {
     answers: Budget,
     answer: Option<Answer>,
     superseded: Option<Boot>,
+    /// Whether bytes are a message that a member could mean.
+    sensible: fn(&[u8]) -> bool,
 }
 
 /// A packet that is genuine and new.
@@ -161,7 +163,14 @@ impl Sealer {
             answers: Budget::full(),
             answer: None,
             superseded: None,
+            sensible: |_| true,
         }
+    }
+
+    /// The same, where a later life of a member replaces the one before only by a message that this takes for one.
+    pub fn with_sense(mut self, sensible: fn(&[u8]) -> bool) -> Self {
+        self.sensible = sensible;
+        self
     }
 
     /// Who we are.
@@ -185,7 +194,10 @@ impl Sealer {
             return;
         }
         if let Some(known) = self.peers.get_mut(&peer.id) {
-            known.life = known.life.max(peer.boot);
+            let proven = known.proven.as_ref().map(|proven| proven.boot);
+            if proven.is_none_or(|proven| is_plausible(proven, peer.boot)) {
+                known.life = known.life.max(peer.boot);
+            }
         } else if self.make_room() {
             self.peers.insert(peer.id, Known { life: peer.boot, proven: None });
         }
@@ -324,6 +336,10 @@ impl Sealer {
                     }
                     return Err(Drop::OldBoot);
                 }
+                let replaces = self.newest_life(from.id).is_some_and(|known| known < from.boot);
+                if replaces && !(self.sensible)(&packet[body.clone()]) {
+                    return Err(Drop::Malformed);
+                }
                 self.believe(now, from, header.number, under, cipher)?;
                 Content::Message
             }
@@ -427,6 +443,10 @@ impl Sealer {
             return Err(Drop::Duplicate);
         }
         if !self.is_proven(from) {
+            if self.newest_life(from.id).is_some() {
+                // What a stream means is known when it has ended. A message is there sooner.
+                return Err(Drop::Unproven);
+            }
             let root = self.roots.iter().find(|root| root.fingerprint == under);
             let datagrams = root.ok_or(Drop::UnknownKey)?.cipher(Purpose::Datagram, from);
             self.believe(now, from, number, under, datagrams)?;
@@ -506,6 +526,9 @@ impl Sealer {
                 Purpose::Datagram | Purpose::Stream => Err(Drop::OldBoot),
             };
         }
+        if !is_plausible(proven.boot, from.boot) {
+            return Err(Drop::ImplausibleBoot);
+        }
         let window = match purpose {
             Purpose::Datagram => Some(&proven.window),
             Purpose::Stream => proven.streams.as_deref(),
@@ -571,7 +594,7 @@ impl Sealer {
     }
 
     fn supersede(&mut self, by: Boot) {
-        if by > self.me.boot {
+        if by > self.me.boot && is_plausible(self.me.boot, by) {
             self.superseded = self.superseded.max(Some(by));
         }
     }
@@ -683,6 +706,14 @@ impl Budget {
     }
 }
 
+/// Whether a node whose boot number was this may have restarted so often since. Who holds the key can claim any life; it must not
+/// be one that the node itself can never exceed.
+fn is_plausible(known: Boot, claimed: Boot) -> bool {
+    claimed.get().saturating_sub(known.get()) <= MOST_RESTARTS
+}
+
+/// Between two packets that one node hears of another. Each start takes a random step of up to 2^32.
+const MOST_RESTARTS: u64 = 1 << 48;
 const PADDING: [u8; Sealer::HELLO] = [0; Sealer::HELLO];
 /// Answered hellos a second of those that may be recordings; arbitrary. 118 KB/s at most.
 const ANSWERS: u64 = 2_000;

@@ -463,6 +463,36 @@ fn whoever_lives_under_a_taken_identity_is_told() {
     assert_eq!(newer.superseded(), None, "the newer one has nothing to fear");
 }
 
+/// Whoever holds the key can seal as any life of anybody. It must not take more than a life that could be to be believed, nor
+/// less than a word that could be meant.
+#[test]
+fn a_life_that_cannot_be_or_says_nothing_replaces_nobody() {
+    let (mut ada, bob) = acquainted();
+    let mut bob = bob.with_sense(|body| body == b"sense");
+    for (boot, word, refused) in [
+        (u64::MAX, &b"sense"[..], Drop::ImplausibleBoot),
+        (7 + MOST_RESTARTS + 1, b"sense", Drop::ImplausibleBoot),
+        (8, b"nonsense", Drop::Malformed),
+    ] {
+        let mut thief = sealer(1, boot);
+        thief.learn(bob.me());
+        assert_eq!(open(&mut bob, &sealed(&mut thief, 2, word)), Err(refused), "boot {boot}");
+        let greeting = hello(&mut thief);
+        let _ = open(&mut bob, &greeting);
+        bob.learn(peer(1, u64::MAX));
+        assert!(bob.is_proven(ada.me()) && open(&mut bob, &sealed(&mut ada, 2, b"m")).is_ok());
+        open(&mut ada, &sealed(&mut bob, 1, b"still sealed for the life there is")).unwrap();
+    }
+    let mut next = sealer(1, 8);
+    next.learn(bob.me());
+    open(&mut bob, &sealed(&mut next, 2, b"sense")).unwrap();
+    assert!(bob.is_proven(next.me()) && !bob.is_proven(ada.me()));
+    // Nor does anybody stop for a life of its own that cannot be.
+    let mut thief = sealer(2, u64::MAX);
+    assert_eq!(open(&mut bob, &hello(&mut thief)), Err(Drop::Duplicate));
+    assert_eq!(bob.superseded(), None);
+}
+
 #[test]
 fn recorded_hellos_are_answered_at_a_bounded_rate() {
     let mut bob = sealer(2, 9);
