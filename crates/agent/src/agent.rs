@@ -272,10 +272,11 @@ impl Agent {
         }
     }
 
-    /// Stops it without a word, as if its cable had been cut.
-    pub fn kill(self) {
+    /// Stops it without a word, as if its cable had been cut. Its port and its directory are free afterwards.
+    pub async fn kill(self) {
         self.node.abort();
         self.others.iter().for_each(JoinHandle::abort);
+        let _ = self.node.await;
     }
 }
 

@@ -1,7 +1,8 @@
 //! What survives a restart: who we are, how often we have started, and the newest fencing tokens.
 //!
 //! One file, `node.json`, replaced as a whole: written beside it, flushed, renamed. It is written at the start, so that
-//! no two lives share a boot number, and when a token is minted or accepted; never while nothing changes.
+//! no two lives share a boot number, and when a token is minted or accepted; never while nothing changes. Who has it
+//! holds the directory's lock, so that no two lives share it either.
 
 use std::{
     collections::BTreeMap,
@@ -22,10 +23,16 @@ use bellwether_proto::{
 };
 use serde::{Deserialize, Serialize};
 
+use self::lock::Lock;
+
+mod lock;
+
 /// The file, open for this life.
 #[derive(Debug)]
 pub(crate) struct Store {
     path: Option<PathBuf>,
+    /// Held, never looked at.
+    _lock: Option<Lock>,
     kept: Kept,
     /// Why the file could not be written the last time.
     problem: Option<String>,
@@ -169,6 +176,18 @@ pub enum StoreError {
         /// What is wrong with it.
         problem: String,
     },
+    /// Another agent lives there.
+    #[error(
+        "data_dir {}: {} runs on this directory; stop it, or give this agent a directory of its own (--data-dir)",
+        directory.display(),
+        holder.map_or("another agent".to_owned(), |pid| format!("the agent of process {pid}"))
+    )]
+    Taken {
+        /// Which directory.
+        directory: PathBuf,
+        /// Its process, if it has said so.
+        holder: Option<u32>,
+    },
 }
 
 impl Store {
@@ -176,7 +195,8 @@ impl Store {
     /// Without a directory the node is new every time.
     pub(crate) fn open(directory: Option<&Path>) -> Result<Self, StoreError> {
         let Some(directory) = directory else {
-            return Ok(Self { path: None, kept: Kept { boot: 1, ..Kept::new() }, problem: None });
+            let kept = Kept { boot: 1, ..Kept::new() };
+            return Ok(Self { path: None, _lock: None, kept, problem: None });
         };
         let path = directory.join("node.json");
         let failed = |path: &Path| {
@@ -184,6 +204,8 @@ impl Store {
             move |source| StoreError::Io { path, source }
         };
         fs::create_dir_all(directory).map_err(failed(directory))?;
+        let lock = Lock::take(directory)?;
+        sweep(directory).map_err(failed(directory))?;
         let mut kept = match fs::read_to_string(&path) {
             Ok(text) => Kept::read(&text)
                 .map_err(|problem| StoreError::Damaged { path: path.clone(), problem })?,
@@ -191,7 +213,7 @@ impl Store {
             Err(error) => return Err(failed(&path)(error)),
         };
         kept.boot += 1;
-        let store = Self { path: Some(path.clone()), kept, problem: None };
+        let store = Self { path: Some(path.clone()), _lock: Some(lock), kept, problem: None };
         store.write().map_err(failed(&path))?;
         Ok(store)
     }
@@ -245,9 +267,12 @@ impl Store {
 
     fn write(&self) -> io::Result<()> {
         let Some(path) = &self.path else { return Ok(()) };
-        let beside = path.with_extension("json.new");
+        // A lock binds only those that ask for it: whoever did not must not be given a life that was lived.
+        let there = fs::read_to_string(path).ok().and_then(|text| Kept::read(&text).ok());
+        let boot = there.map_or(0, |there| there.boot).max(self.kept.boot);
+        let beside = path.with_extension(format!("json.{}.new", std::process::id()));
         let mut file = File::create(&beside)?;
-        file.write_all(&serde_json::to_vec_pretty(&self.kept)?)?;
+        file.write_all(&serde_json::to_vec_pretty(&Kept { boot, ..self.kept.clone() })?)?;
         file.sync_all()?;
         fs::rename(&beside, path)?;
         // The rename itself must last too.
@@ -256,6 +281,19 @@ impl Store {
             None => Ok(()),
         }
     }
+}
+
+/// Removes drafts that earlier lives did not come to finish. Their names have numbers in them, so that they would add up.
+fn sweep(directory: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(directory)? {
+        let entry = entry?;
+        let name = entry.file_name();
+        let name = name.to_string_lossy();
+        if name.starts_with("node.json.") && name.ends_with(".new") {
+            fs::remove_file(entry.path())?;
+        }
+    }
+    Ok(())
 }
 
 fn identity(text: &str) -> Option<NodeId> {
@@ -347,10 +385,41 @@ mod tests {
         let mut first = Store::open(Some(&path)).unwrap();
         assert_eq!((first.me().boot, first.durable().elections.len()), (Boot::new(1), 0));
         first.keep(&durable(7)).unwrap();
+        let id = first.me().id;
+        drop(first);
         let second = Store::open(Some(&path)).unwrap();
-        assert_eq!(second.me(), Peer::new(first.me().id, Boot::new(2)));
+        assert_eq!(second.me(), Peer::new(id, Boot::new(2)));
         assert_eq!(second.durable(), durable(7));
         assert_ne!(Store::open(None).unwrap().me().id, Store::open(None).unwrap().me().id);
+    }
+
+    #[test]
+    fn a_directory_is_one_agents_and_the_refusal_names_it() {
+        let directory = tempfile::tempdir().unwrap();
+        let first = Store::open(Some(directory.path())).unwrap();
+        let error = Store::open(Some(directory.path())).unwrap_err().to_string();
+        let (path, pid) = (directory.path().display(), std::process::id());
+        let words = format!("data_dir {path}: the agent of process {pid} runs on this directory");
+        assert!(error.starts_with(&words) && error.contains("--data-dir"), "{error}");
+        drop(first);
+        assert_eq!(Store::open(Some(directory.path())).unwrap().me().boot, Boot::new(2));
+    }
+
+    #[test]
+    fn a_boot_number_on_disk_does_not_go_down_and_drafts_do_not_add_up() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut store = Store::open(Some(directory.path())).unwrap();
+        let path = directory.path().join("node.json");
+        // Somebody who did not ask for the lock has begun a later life.
+        let later = fs::read_to_string(&path).unwrap().replace("\"boot\": 1", "\"boot\": 9");
+        fs::write(&path, later).unwrap();
+        store.keep(&durable(7)).unwrap();
+        assert_eq!(store.me().boot, Boot::new(1), "this life stays the one it is");
+        drop(store);
+        fs::write(directory.path().join("node.json.1.new"), "half").unwrap();
+        let next = Store::open(Some(directory.path())).unwrap();
+        assert_eq!((next.me().boot, next.durable()), (Boot::new(10), durable(7)));
+        assert!(!directory.path().join("node.json.1.new").exists());
     }
 
     #[test]
