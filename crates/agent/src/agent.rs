@@ -331,6 +331,9 @@ pub async fn run(
     let (name, address, api) = (&config.name, agent.address(), agent.api());
     let words = format!("{name} listens on {address}; ask it at http://{api}");
     write(Line::new(Level::Info, "started", &words));
+    if config.data_dir.is_none() {
+        write(Line::new(Level::Warning, "not-durable", FORGETFUL));
+    }
     manager.ready();
     let (handle, mut config) = (agent.handle().clone(), config.clone());
     let lines = log::follow(handle.clone(), &write);
@@ -368,6 +371,10 @@ pub async fn run(
     let duplicate = events.iter().any(|event| event.event == EventKind::DuplicateIdentity);
     Ok(if duplicate { Ended::DuplicateIdentity } else { Ended::Left })
 }
+
+/// Said once, by an agent without a directory.
+const FORGETFUL: &str = "no data_dir is set: this node forgets who it is and which epochs there were when it stops, and \
+                         epochs begin anew once all such nodes have stopped; set data_dir, or --data-dir";
 
 fn reloaded(taken: Result<Vec<String>, String>) -> Line {
     let (level, words) = match taken {

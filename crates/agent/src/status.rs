@@ -146,6 +146,9 @@ pub struct ElectionStatus {
     pub leader: Option<LeaderStatus>,
     /// The fencing token, in its text form.
     pub epoch: Option<String>,
+    /// Whether this node remembers epochs over a restart: it has a `data_dir`. Where no node does, epochs begin anew when all
+    /// have stopped.
+    pub epoch_durable: bool,
     /// Whether there is no present reason to doubt it.
     pub settled: bool,
     /// Whether this node leads, and may act.

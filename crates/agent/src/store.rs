@@ -260,6 +260,11 @@ impl Store {
         written
     }
 
+    /// Whether there is a file at all.
+    pub(crate) fn is_durable(&self) -> bool {
+        self.path.is_some()
+    }
+
     /// Why the file could not be written the last time, if so.
     pub(crate) fn problem(&self) -> Option<&str> {
         self.problem.as_deref()

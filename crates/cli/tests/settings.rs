@@ -37,6 +37,11 @@ fn init_writes_what_a_first_node_needs_and_overwrites_nothing() {
     let output = bellwether(&["config", "check", "--config", &config]);
     assert_eq!(output.status.code(), Some(0), "{output:?}");
     assert_eq!(text(&output.stdout), "the settings of kitchen in cluster garden are right\n");
+    let output = bellwether(&["config", "show", "--json", "--config", &config]);
+    let shown: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let data = shown.as_array().unwrap().iter().find(|one| one["field"] == "data_dir").unwrap();
+    let state = path.canonicalize().unwrap().join("state").display().to_string();
+    assert_eq!(data["value"], format!("{state:?}"));
     let before = fs::read(path.join("cluster.key")).unwrap();
     let output = bellwether(&["init", &dir]);
     assert_eq!(output.status.code(), Some(2), "{output:?}");

@@ -138,6 +138,7 @@ impl Adapter {
             mode: answer.mode.to_string(),
             leader: answer.leader.map(|id| self.named(id)),
             epoch: answer.epoch.map(|epoch| epoch.to_string()),
+            epoch_durable: self.store.is_durable(),
             settled: answer.settled,
             is_leader: answer.leader == Some(self.me().id),
             since_ms: millis(now.since(tally.since)),

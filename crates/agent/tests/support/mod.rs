@@ -49,6 +49,7 @@ pub(crate) fn election(name: &str, leader: Option<&str>, is_leader: bool) -> Ele
         leader: leader
             .map(|name| LeaderStatus { id: "0000000000000007".to_owned(), name: name.to_owned() }),
         epoch: leader.map(|_| "7.3.1.0".to_owned()),
+        epoch_durable: true,
         settled: leader.is_some(),
         is_leader,
         since_ms: 12_000,
