@@ -1,6 +1,7 @@
 //! A whole agent: node, HTTP interface and hooks, started together and stopped together.
 
 use std::{
+    any::Any,
     collections::{BTreeMap, BTreeSet},
     io,
     net::{IpAddr, SocketAddr},
@@ -12,7 +13,10 @@ use bellwether_proto::{
     node::{About, Settings},
     stack::Group,
 };
-use tokio::{net::TcpListener, task::JoinHandle};
+use tokio::{
+    net::TcpListener,
+    task::{JoinError, JoinHandle},
+};
 
 use crate::{
     adapter::Adapter,
@@ -257,18 +261,26 @@ impl Agent {
     pub async fn leave(self) {
         // If it has stopped already there is nobody to ask.
         let _: Result<_, Stopped> = self.handle.request(Request::Leave).await;
-        self.stopped().await;
+        let _: Result<_, Panicked> = self.stopped().await;
     }
 
     /// Waits until it has stopped.
-    pub async fn stopped(mut self) {
-        let _ = (&mut self.node).await;
+    ///
+    /// # Errors
+    ///
+    /// [`Panicked`]: it did not stop because it was asked to.
+    pub async fn stopped(mut self) -> Result<(), Panicked> {
+        let ended = (&mut self.node).await;
         for task in self.others.drain(..) {
             task.abort();
         }
         if let Some(serving) = self.serving.take() {
             // It ends by itself now, and its port is free then.
             let _ = tokio::task::spawn_blocking(|| serving.join()).await;
+        }
+        match ended.map_err(JoinError::try_into_panic) {
+            Err(Ok(panic)) => Err(Panicked(words(&*panic))),
+            Ok(()) | Err(Err(_)) => Ok(()),
         }
     }
 
@@ -296,6 +308,17 @@ async fn bar_the_dirty(config: Config, handle: Handle, mut hooks: HookView) {
     }
 }
 
+/// A fault of this program: what decides who leads has stopped half way.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+#[error("the node panicked: {0}")]
+pub struct Panicked(String);
+
+/// What a panic said, if it was text.
+fn words(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(|&text| text.to_owned());
+    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "no text".to_owned())
+}
+
 /// How an agent's life ended.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Ended {
@@ -303,6 +326,8 @@ pub enum Ended {
     Left,
     /// A later life of its identity runs elsewhere. To start it again would set the two against each other.
     DuplicateIdentity,
+    /// It panicked. Others have taken over from it or will; started again, it is a member like any other.
+    Panicked,
 }
 
 /// Runs an agent until it has left, or is told to stop by TERM or INT; then it leaves. On HUP it takes over what
@@ -364,9 +389,14 @@ pub async fn run(
             let _: Result<_, Stopped> = handle.request(Request::Leave).await;
             break;
         }
-        agent.stopped().await;
+        agent.stopped().await
     };
-    tokio::join!(life, lines);
+    let (stopped, ()) = tokio::join!(life, lines);
+    if let Err(panicked) = stopped {
+        let words = format!("{panicked}; this process ends, and is to be started again");
+        write(Line::new(Level::Warning, "panicked", &words));
+        return Ok(Ended::Panicked);
+    }
     let (events, _) = handle.events_after(0);
     let duplicate = events.iter().any(|event| event.event == EventKind::DuplicateIdentity);
     Ok(if duplicate { Ended::DuplicateIdentity } else { Ended::Left })
@@ -445,5 +475,26 @@ fn settings(config: &Config, address: SocketAddr) -> Settings {
         exponent: config.membership.exponent,
         feedback: config.membership.feedback,
         elections: config.elections.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_panic_of_the_node_is_no_goodbye() {
+        let mut config = Config::new("kitchen", "garden", "unused");
+        config.bind = "127.0.0.1:0".parse().unwrap();
+        config.api = "127.0.0.1:0".parse().unwrap();
+        let ring = KeyRing::generate().unwrap();
+        let mut agent = Agent::start_with(&config, &ring).await.unwrap();
+        agent.node.abort();
+        agent.node = tokio::spawn(async { panic!("half {}", "way") });
+        let error = agent.stopped().await.unwrap_err();
+        assert_eq!(error.to_string(), "the node panicked: half way");
+        let agent = Agent::start_with(&config, &ring).await.unwrap();
+        agent.node.abort();
+        assert_eq!(agent.stopped().await, Ok(()), "it was ended, and did not fail");
     }
 }

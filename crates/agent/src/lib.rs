@@ -28,7 +28,7 @@
 )]
 
 pub use self::{
-    agent::{Agent, Ended, ReloadError, StartError, run},
+    agent::{Agent, Ended, Panicked, ReloadError, StartError, run},
     config::{Config, ConfigError},
     drop::Drop,
     handle::{Answers, Handle, Inbox, Refused, Request, Requested, Stopped},
