@@ -1,6 +1,7 @@
 //! A whole agent: node, HTTP interface and hooks, started together and stopped together.
 
 use std::{
+    any::Any,
     collections::{BTreeMap, BTreeSet},
     io,
     net::{IpAddr, SocketAddr},
@@ -12,7 +13,10 @@ use bellwether_proto::{
     node::{About, Settings},
     stack::Group,
 };
-use tokio::{net::TcpListener, task::JoinHandle};
+use tokio::{
+    net::TcpListener,
+    task::{JoinError, JoinHandle},
+};
 
 use crate::{
     adapter::{self, Adapter},
@@ -258,12 +262,16 @@ impl Agent {
     pub async fn leave(self) {
         // If it has stopped already there is nobody to ask.
         let _: Result<_, Stopped> = self.handle.request(Request::Leave).await;
-        self.stopped().await;
+        let _: Result<_, Panicked> = self.stopped().await;
     }
 
     /// Waits until it has stopped.
-    pub async fn stopped(mut self) {
-        let _ = (&mut self.node).await;
+    ///
+    /// # Errors
+    ///
+    /// [`Panicked`]: it did not stop because it was asked to.
+    pub async fn stopped(mut self) -> Result<(), Panicked> {
+        let ended = (&mut self.node).await;
         for task in self.others.drain(..) {
             task.abort();
         }
@@ -271,12 +279,17 @@ impl Agent {
             // It ends by itself now, and its port is free then.
             let _ = tokio::task::spawn_blocking(|| serving.join()).await;
         }
+        match ended.map_err(JoinError::try_into_panic) {
+            Err(Ok(panic)) => Err(Panicked(words(&*panic))),
+            Ok(()) | Err(Err(_)) => Ok(()),
+        }
     }
 
-    /// Stops it without a word, as if its cable had been cut.
-    pub fn kill(self) {
+    /// Stops it without a word, as if its cable had been cut. Its port and its directory are free afterwards.
+    pub async fn kill(self) {
         self.node.abort();
         self.others.iter().for_each(JoinHandle::abort);
+        let _ = self.node.await;
     }
 }
 
@@ -296,6 +309,17 @@ async fn bar_the_dirty(config: Config, handle: Handle, mut hooks: HookView) {
     }
 }
 
+/// A fault of this program: what decides who leads has stopped half way.
+#[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
+#[error("the node panicked: {0}")]
+pub struct Panicked(String);
+
+/// What a panic said, if it was text.
+fn words(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(|&text| text.to_owned());
+    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "no text".to_owned())
+}
+
 /// How an agent's life ended.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Ended {
@@ -303,6 +327,8 @@ pub enum Ended {
     Left,
     /// A later life of its identity runs elsewhere. To start it again would set the two against each other.
     DuplicateIdentity,
+    /// It panicked. Others have taken over from it or will; started again, it is a member like any other.
+    Panicked,
 }
 
 /// Runs an agent until it has left, or is told to stop by TERM or INT; then it leaves. On HUP it takes over what
@@ -331,6 +357,9 @@ pub async fn run(
     let (name, address, api) = (&config.name, agent.address(), agent.api());
     let words = format!("{name} listens on {address}; ask it at http://{api}");
     write(Line::new(Level::Info, "started", &words));
+    if config.data_dir.is_none() {
+        write(Line::new(Level::Warning, "not-durable", FORGETFUL));
+    }
     manager.ready();
     let (handle, mut config) = (agent.handle().clone(), config.clone());
     let lines = log::follow(handle.clone(), &write);
@@ -361,13 +390,22 @@ pub async fn run(
             let _: Result<_, Stopped> = handle.request(Request::Leave).await;
             break;
         }
-        agent.stopped().await;
+        agent.stopped().await
     };
-    tokio::join!(life, lines);
+    let (stopped, ()) = tokio::join!(life, lines);
+    if let Err(panicked) = stopped {
+        let words = format!("{panicked}; this process ends, and is to be started again");
+        write(Line::new(Level::Warning, "panicked", &words));
+        return Ok(Ended::Panicked);
+    }
     let (events, _) = handle.events_after(0);
     let duplicate = events.iter().any(|event| event.event == EventKind::DuplicateIdentity);
     Ok(if duplicate { Ended::DuplicateIdentity } else { Ended::Left })
 }
+
+/// Said once, by an agent without a directory.
+const FORGETFUL: &str = "no data_dir is set: this node forgets who it is and which epochs there were when it stops, and \
+                         epochs begin anew once all such nodes have stopped; set data_dir, or --data-dir";
 
 fn reloaded(taken: Result<Vec<String>, String>) -> Line {
     let (level, words) = match taken {
@@ -438,5 +476,26 @@ fn settings(config: &Config, address: SocketAddr) -> Settings {
         exponent: config.membership.exponent,
         feedback: config.membership.feedback,
         elections: config.elections.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_panic_of_the_node_is_no_goodbye() {
+        let mut config = Config::new("kitchen", "garden", "unused");
+        config.bind = "127.0.0.1:0".parse().unwrap();
+        config.api = "127.0.0.1:0".parse().unwrap();
+        let ring = KeyRing::generate().unwrap();
+        let mut agent = Agent::start_with(&config, &ring).await.unwrap();
+        agent.node.abort();
+        agent.node = tokio::spawn(async { panic!("half {}", "way") });
+        let error = agent.stopped().await.unwrap_err();
+        assert_eq!(error.to_string(), "the node panicked: half way");
+        let agent = Agent::start_with(&config, &ring).await.unwrap();
+        agent.node.abort();
+        assert_eq!(agent.stopped().await, Ok(()), "it was ended, and did not fail");
     }
 }

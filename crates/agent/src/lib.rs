@@ -28,7 +28,7 @@
 )]
 
 pub use self::{
-    agent::{Agent, Ended, ReloadError, StartError, run},
+    agent::{Agent, Ended, Panicked, ReloadError, StartError, run},
     config::{Config, ConfigError},
     drop::Drop,
     handle::{Answers, Handle, Inbox, Refused, Request, Requested, Stopped},
@@ -36,11 +36,12 @@ pub use self::{
     seal::{CHUNK_EXTRA, Content, OpenStream, Opened, Sealer},
     status::{
         Agreement, CentralStatus, Counters, Differing, ElectionStatus, Event, EventKind, Identity,
-        KeyStatus, LeaderStatus, MapNode, MapStatus, MemberState, MemberStatus, Position, Reach,
-        Role, ScoreStatus, Status, Verdict,
+        KeyStatus, KeyUser, LeaderStatus, MapNode, MapStatus, MemberState, MemberStatus, Position,
+        Reach, Role, ScoreStatus, Status, Verdict,
     },
     store::StoreError,
     transport::{BindError, INBOUND, INBOUND_EACH, Received, Transport},
+    trust::Distrust,
 };
 
 mod adapter;
@@ -62,3 +63,4 @@ mod status;
 mod store;
 mod terms;
 mod transport;
+mod trust;

@@ -22,7 +22,8 @@ pub struct Line {
     pub unix_ms: u64,
     /// Whether somebody should look at it.
     pub level: Level,
-    /// What it is about: an event's name, or `started`, `reload`, `members`, `refused`, `missed`.
+    /// What it is about: an event's name, or `started`, `not-durable`, `reload`, `members`, `refused`,
+    /// `missed`, `panicked`.
     pub about: &'static str,
     /// In which election, if in one.
     #[serde(skip_serializing_if = "Option::is_none")]

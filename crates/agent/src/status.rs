@@ -49,6 +49,21 @@ pub struct KeyStatus {
     pub sends: String,
     /// What it accepts, oldest first.
     pub accepts: Vec<String>,
+    /// What the other members that live send under, by name.
+    pub members: Vec<KeyUser>,
+}
+
+/// The key of one member.
+#[derive(Clone, Debug, Eq, PartialEq, Serialize)]
+pub struct KeyUser {
+    /// Sixteen hexadecimal digits.
+    pub id: String,
+    /// As it is configured there.
+    pub name: String,
+    /// What it last sent under; none if it has not been heard directly.
+    pub key: Option<String>,
+    /// How long ago that was.
+    pub heard_ms: Option<u64>,
 }
 
 /// Who somebody is.
@@ -146,6 +161,9 @@ pub struct ElectionStatus {
     pub leader: Option<LeaderStatus>,
     /// The fencing token, in its text form.
     pub epoch: Option<String>,
+    /// Whether this node remembers epochs over a restart: it has a `data_dir`. Where no node does, epochs begin anew when all
+    /// have stopped.
+    pub epoch_durable: bool,
     /// Whether there is no present reason to doubt it.
     pub settled: bool,
     /// Whether this node leads, and may act.

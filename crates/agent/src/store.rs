@@ -1,12 +1,14 @@
 //! What survives a restart: who we are, how often we have started, and the newest fencing tokens.
 //!
 //! One file, `node.json`, replaced as a whole: written beside it, flushed, renamed. It is written at the start, so that
-//! no two lives share a boot number, and when a token is minted or accepted; never while nothing changes.
+//! no two lives share a boot number, and when a token is minted or accepted; never while nothing changes. Who has it
+//! holds the directory's lock, so that no two lives share it either.
 
 use std::{
     collections::BTreeMap,
-    fs::{self, File},
+    fs::{self, DirBuilder, File},
     io::{self, Write as _},
+    os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _},
     path::{Path, PathBuf},
 };
 
@@ -22,10 +24,17 @@ use bellwether_proto::{
 };
 use serde::{Deserialize, Serialize};
 
+use self::lock::Lock;
+use crate::trust::{self, Distrust};
+
+mod lock;
+
 /// The file, open for this life.
 #[derive(Debug)]
 pub(crate) struct Store {
     path: Option<PathBuf>,
+    /// Held, never looked at.
+    _lock: Option<Lock>,
     kept: Kept,
     /// Why the file could not be written the last time.
     problem: Option<String>,
@@ -169,6 +178,21 @@ pub enum StoreError {
         /// What is wrong with it.
         problem: String,
     },
+    /// Somebody else could have written what is there, or could write it.
+    #[error("data_dir: {0}")]
+    Distrusted(#[from] Distrust),
+    /// Another agent lives there.
+    #[error(
+        "data_dir {}: {} runs on this directory; stop it, or give this agent a directory of its own (--data-dir)",
+        directory.display(),
+        holder.map_or("another agent".to_owned(), |pid| format!("the agent of process {pid}"))
+    )]
+    Taken {
+        /// Which directory.
+        directory: PathBuf,
+        /// Its process, if it has said so.
+        holder: Option<u32>,
+    },
 }
 
 impl Store {
@@ -176,14 +200,19 @@ impl Store {
     /// Without a directory the node is new every time.
     pub(crate) fn open(directory: Option<&Path>) -> Result<Self, StoreError> {
         let Some(directory) = directory else {
-            return Ok(Self { path: None, kept: Kept { boot: 1, ..Kept::new() }, problem: None });
+            let kept = Kept { boot: 1, ..Kept::new() };
+            return Ok(Self { path: None, _lock: None, kept, problem: None });
         };
         let path = directory.join("node.json");
         let failed = |path: &Path| {
             let path = path.to_owned();
             move |source| StoreError::Io { path, source }
         };
-        fs::create_dir_all(directory).map_err(failed(directory))?;
+        let made = DirBuilder::new().recursive(true).mode(0o700).create(directory);
+        made.map_err(failed(directory))?;
+        trust::kept(directory, &fs::metadata(directory).map_err(failed(directory))?)?;
+        let lock = Lock::take(directory)?;
+        sweep(directory).map_err(failed(directory))?;
         let mut kept = match fs::read_to_string(&path) {
             Ok(text) => Kept::read(&text)
                 .map_err(|problem| StoreError::Damaged { path: path.clone(), problem })?,
@@ -191,7 +220,7 @@ impl Store {
             Err(error) => return Err(failed(&path)(error)),
         };
         kept.boot += 1;
-        let store = Self { path: Some(path.clone()), kept, problem: None };
+        let store = Self { path: Some(path.clone()), _lock: Some(lock), kept, problem: None };
         store.write().map_err(failed(&path))?;
         Ok(store)
     }
@@ -238,6 +267,11 @@ impl Store {
         written
     }
 
+    /// Whether there is a file at all.
+    pub(crate) fn is_durable(&self) -> bool {
+        self.path.is_some()
+    }
+
     /// Why the file could not be written the last time, if so.
     pub(crate) fn problem(&self) -> Option<&str> {
         self.problem.as_deref()
@@ -245,9 +279,13 @@ impl Store {
 
     fn write(&self) -> io::Result<()> {
         let Some(path) = &self.path else { return Ok(()) };
-        let beside = path.with_extension("json.new");
-        let mut file = File::create(&beside)?;
-        file.write_all(&serde_json::to_vec_pretty(&self.kept)?)?;
+        // A lock binds only those that ask for it: whoever did not must not be given a life that was lived.
+        let there = fs::read_to_string(path).ok().and_then(|text| Kept::read(&text).ok());
+        let boot = there.map_or(0, |there| there.boot).max(self.kept.boot);
+        let beside = path.with_extension(format!("json.{}.new", std::process::id()));
+        let mut options = File::options();
+        let mut file = options.write(true).create(true).truncate(true).mode(0o600).open(&beside)?;
+        file.write_all(&serde_json::to_vec_pretty(&Kept { boot, ..self.kept.clone() })?)?;
         file.sync_all()?;
         fs::rename(&beside, path)?;
         // The rename itself must last too.
@@ -256,6 +294,19 @@ impl Store {
             None => Ok(()),
         }
     }
+}
+
+/// Removes drafts that earlier lives did not come to finish. Their names have numbers in them, so that they would add up.
+fn sweep(directory: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(directory)? {
+        let entry = entry?;
+        let name = entry.file_name();
+        let name = name.to_string_lossy();
+        if name.starts_with("node.json.") && name.ends_with(".new") {
+            fs::remove_file(entry.path())?;
+        }
+    }
+    Ok(())
 }
 
 fn identity(text: &str) -> Option<NodeId> {
@@ -347,10 +398,65 @@ mod tests {
         let mut first = Store::open(Some(&path)).unwrap();
         assert_eq!((first.me().boot, first.durable().elections.len()), (Boot::new(1), 0));
         first.keep(&durable(7)).unwrap();
+        let id = first.me().id;
+        drop(first);
         let second = Store::open(Some(&path)).unwrap();
-        assert_eq!(second.me(), Peer::new(first.me().id, Boot::new(2)));
+        assert_eq!(second.me(), Peer::new(id, Boot::new(2)));
         assert_eq!(second.durable(), durable(7));
         assert_ne!(Store::open(None).unwrap().me().id, Store::open(None).unwrap().me().id);
+    }
+
+    #[test]
+    fn a_directory_is_one_agents_and_the_refusal_names_it() {
+        let directory = tempfile::tempdir().unwrap();
+        let first = Store::open(Some(directory.path())).unwrap();
+        let error = Store::open(Some(directory.path())).unwrap_err().to_string();
+        let (path, pid) = (directory.path().display(), std::process::id());
+        let words = format!("data_dir {path}: the agent of process {pid} runs on this directory");
+        assert!(error.starts_with(&words) && error.contains("--data-dir"), "{error}");
+        drop(first);
+        assert_eq!(Store::open(Some(directory.path())).unwrap().me().boot, Boot::new(2));
+    }
+
+    #[test]
+    fn a_directory_that_others_may_change_is_refused_and_what_is_written_is_ours_alone() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("data");
+        drop(Store::open(Some(&path)).unwrap());
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        let kept = path.join("node.json");
+        assert_eq!((mode(&path), mode(&kept), mode(&path.join("lock"))), (0o700, 0o600, 0o600));
+        for wrong in [0o770, 0o702, 0o1777] {
+            fs::set_permissions(&path, fs::Permissions::from_mode(wrong)).unwrap();
+            let error = Store::open(Some(&path)).unwrap_err().to_string();
+            let words = format!("data_dir: {} may be changed by others", path.display());
+            assert!(error.starts_with(&words), "{error}");
+        }
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        drop(Store::open(Some(&path)).unwrap());
+        if rustix::process::geteuid().is_root() {
+            std::os::unix::fs::chown(&path, Some(65_534), None).unwrap();
+            let error = Store::open(Some(&path)).unwrap_err().to_string();
+            assert!(error.contains("belongs to user 65534"), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_boot_number_on_disk_does_not_go_down_and_drafts_do_not_add_up() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut store = Store::open(Some(directory.path())).unwrap();
+        let path = directory.path().join("node.json");
+        // Somebody who did not ask for the lock has begun a later life.
+        let later = fs::read_to_string(&path).unwrap().replace("\"boot\": 1", "\"boot\": 9");
+        fs::write(&path, later).unwrap();
+        store.keep(&durable(7)).unwrap();
+        assert_eq!(store.me().boot, Boot::new(1), "this life stays the one it is");
+        drop(store);
+        fs::write(directory.path().join("node.json.1.new"), "half").unwrap();
+        let next = Store::open(Some(directory.path())).unwrap();
+        assert_eq!((next.me().boot, next.durable()), (Boot::new(10), durable(7)));
+        assert!(!directory.path().join("node.json.1.new").exists());
     }
 
     #[test]

@@ -116,7 +116,7 @@ async fn five_agents_agree_lose_their_leader_and_agree_again() {
     let (_, mut agents) = cluster(5).await;
     until_all_name(&agents, "node-0").await;
     let before = agents[1].handle().status().await.unwrap();
-    agents.remove(0).kill();
+    agents.remove(0).kill().await;
     let took = until_all_name(&agents, "node-1").await;
     assert!(took < Duration::from_secs(10), "{took:?}");
     let after = agents[1].handle().status().await.unwrap();
@@ -192,7 +192,7 @@ async fn a_restarted_agent_is_the_same_node_and_tokens_do_not_go_back() {
     agents.push(agent);
     until_all_name(&agents, "node-0").await;
     let before = agents[2].handle().status().await.unwrap();
-    agents.pop().unwrap().kill();
+    agents.pop().unwrap().kill().await;
     let again = Agent::start_with(&third, &ring).await.unwrap();
     agents.push(again);
     until_all_name(&agents, "node-0").await;
@@ -261,7 +261,7 @@ async fn an_announced_election_needs_nobody_to_join() {
     let names = ["node-1", "node-2", "node-3", "node-0"];
     let at = names.iter().position(|&name| name == second).unwrap();
     assert!(agents[at].handle().request(transfer).await.unwrap().is_err(), "nobody is appointed");
-    agents.remove(at).kill();
+    agents.remove(at).kill().await;
     let (third, took) = led(&agents, &second).await;
     println!("{second} was killed; {third} led {took:?} later");
     for agent in agents {

@@ -50,6 +50,7 @@ fn cases() -> Vec<Case> {
     let good = r#"{"member":"cellar"}"#;
     let length = format!("Content-Length: {}\r\n", good.len());
     let json = format!("Content-Type: application/json\r\n{length}");
+    let chunks = format!("{:x}\r\n{good}\r\n0\r\n\r\n", good.len());
     let deep = format!("{}{}", "[".repeat(1000), "]".repeat(1000));
     vec![
         // Names that are not ours.
@@ -99,7 +100,8 @@ fn cases() -> Vec<Case> {
         command("a body announced larger than allowed", &with_token("Content-Type: application/json\r\nContent-Length: 99999999\r\n"), "", &[0, 400, 408, 413]),
         command("a length that is none", &with_token("Content-Type: application/json\r\nContent-Length: -1\r\n"), good, &[400]),
         command("two lengths", &with_token(&format!("Content-Type: application/json\r\n{length}Content-Length: 5\r\n")), good, &[400]),
-        command("chunks and a length", &with_token(&format!("{json}Transfer-Encoding: chunked\r\n")), "0\r\n\r\n", &[400]),
+        command("a length and chunks", &with_token(&format!("{json}Transfer-Encoding: chunked\r\n")), &chunks, &[400]),
+        command("chunks and a length", &with_token(&format!("Transfer-Encoding: chunked\r\n{json}")), &chunks, &[400]),
         command("a chunk that is none", &with_token("Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n"), "zz\r\n", &[400]),
         // Paths and methods.
         path("a path that climbs", "/v1/../../etc/passwd", &[404]),
@@ -139,6 +141,13 @@ async fn hostile_requests_are_refused_and_the_server_lives_on() {
     // What all commands here are made from is granted.
     let granted = support::post(at, "/v1/force-leave", r#"{"member":"cellar"}"#).await;
     assert_eq!(granted.status, 202, "{granted:?}");
+    let chunked = format!(
+        "POST /v1/force-leave HTTP/1.1\r\nHost: {at}\r\n{}Content-Type: application/json\r\n\
+         Transfer-Encoding: chunked\r\nConnection: close\r\n\r\n13\r\n{{\"member\":\"cellar\"}}\r\n0\r\n\r\n",
+        with_token("")
+    );
+    let granted = raw(at, chunked.as_bytes()).await;
+    assert_eq!(granted.status, 202, "{granted:?}");
     let cases = cases();
     assert!(cases.len() >= 30, "{}", cases.len());
     for (name, request, right) in &cases {
@@ -160,7 +169,7 @@ async fn hostile_requests_are_refused_and_the_server_lives_on() {
         }
         still_answers(at, name).await;
     }
-    assert_eq!(fake.asked.lock().unwrap().len(), 1, "none but the first was granted");
+    assert_eq!(fake.asked.lock().unwrap().len(), 2, "none but the first two were granted");
 }
 
 #[tokio::test]

@@ -80,7 +80,7 @@ async fn leaders_are_killed_and_come_back_and_hand_over() {
         let epoch: Epoch = answer.epoch.unwrap().parse().unwrap();
         assert!(last <= Some(epoch), "{last:?} before {epoch}");
         last = Some(epoch);
-        agents[leader].take().unwrap().kill();
+        agents[leader].take().unwrap().kill().await;
         let next = agreed(&agents, 20).await;
         assert_ne!(next, leader);
         // The dead one is heard to dissent until the membership, which is slower than the election, gives it up.

@@ -88,7 +88,7 @@ async fn every_life_replays_with_equal_effects() {
     assert!(matches!(growing.end, Some(End::Open | End::Cut(_))), "{:?}", growing.end);
 
     // While it is killed, the disk of another refuses to keep what it must.
-    agents[leader].take().unwrap().kill();
+    agents[leader].take().unwrap().kill().await;
     let other = (leader + 1) % 3;
     let data = folder.path().join(format!("node-{other}"));
     fs::rename(&data, folder.path().join("aside")).unwrap();

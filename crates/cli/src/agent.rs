@@ -3,7 +3,7 @@
 use std::{env, path::PathBuf};
 
 use bellwether_agent::{
-    Config, Ended,
+    Config,
     config::{Flag, Inputs},
 };
 
@@ -136,9 +136,5 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
     let log = Log::start(config.log);
     let ended = runtime.block_on(bellwether_agent::run(&config, reread, |line| log.write(line)));
     log.end();
-    match ended {
-        Ok(Ended::Left) => Ok(Exit::Yes),
-        Ok(Ended::DuplicateIdentity) => Ok(Exit::Duplicate),
-        Err(error) => Err(Failure::Other(error.to_string())),
-    }
+    ended.map(Exit::from).map_err(|error| Failure::Other(error.to_string()))
 }

@@ -235,7 +235,7 @@ impl Cluster {
         drop(keys);
         for node in &mut self.nodes {
             if let Some(agent) = node.agent.take() {
-                agent.kill();
+                agent.kill().await;
             }
         }
     }
@@ -280,10 +280,8 @@ impl Cluster {
             }
             (Act::Kill, Some(_)) => {
                 let node = &mut self.nodes[at];
-                if let (Some(agent), Some(handle)) = (node.agent.take(), &node.handle) {
-                    agent.kill();
-                    // Its port is free again only then.
-                    handle.stopped().await;
+                if let Some(agent) = node.agent.take() {
+                    agent.kill().await;
                 }
                 node.cut = false;
                 "killed, without a word to the others"

@@ -55,11 +55,14 @@ pub(crate) fn init(args: &InitArgs) -> Result<bool, Failure> {
     let name = args.name.as_ref().map_or(String::new(), |name| format!("name = {name:?}\n"));
     let text = format!(
         "# Bellwether: `bellwether agent --config {}`.\n\
-         # Copy this file and cluster.key to every node; `bellwether config explain` says what\n\
-         # the settings mean.\n\n\
+         # Copy this file, cluster.key and api.token to every node; `bellwether config explain`\n\
+         # says what the settings mean.\n\n\
          {name}cluster = {cluster:?}\n\
          key_file = {:?}\n\
          api_token_file = {:?}\n\
+         # Who this node is, how often it has started, and the newest epochs: never copied. The\n\
+         # services of the packages have --data-dir instead, in /var/lib or /etc.\n\
+         data_dir = {:?}\n\
          # Some of the other nodes; one that answers suffices.\n\
          join = []\n\
          # local, lan, wan or mesh.\n\
@@ -69,6 +72,7 @@ pub(crate) fn init(args: &InitArgs) -> Result<bool, Failure> {
         settings.display(),
         key.display().to_string(),
         token.display().to_string(),
+        folder.join("state").display().to_string(),
     );
     KeyRing::create(&key).map_err(|error| Failure::Other(error.to_string()))?;
     Token::create(&token).map_err(|error| about(&token, &error))?;

@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use bellwether_agent::{ConfigError, config};
+use bellwether_agent::{ConfigError, Ended, config};
 use bellwether_lab::{runner::LabError, store::StoreError};
 use bellwether_sim::{
     log::Entry,
@@ -45,6 +45,8 @@ pub(crate) enum Exit {
     NoLeader,
     /// Another node runs under this one's identity.
     Duplicate,
+    /// What runs an agent's protocol panicked.
+    Panicked,
     /// That of the command that was run.
     Code(u8),
 }
@@ -56,7 +58,18 @@ impl Exit {
             Self::No => 1,
             Self::NoLeader => 4,
             Self::Duplicate => 5,
+            Self::Panicked => 6,
             Self::Code(code) => code,
+        }
+    }
+}
+
+impl From<Ended> for Exit {
+    fn from(ended: Ended) -> Self {
+        match ended {
+            Ended::Left => Self::Yes,
+            Ended::DuplicateIdentity => Self::Duplicate,
+            Ended::Panicked => Self::Panicked,
         }
     }
 }
@@ -229,4 +242,26 @@ pub(crate) fn entry_json(entry: &Entry) -> Value {
 /// Names the file in errors about it.
 pub(crate) fn about(path: &Path) -> impl Fn(io::Error) -> Failure + '_ {
     move |error| Failure::Other(format!("{}: {error}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const UNIT: &str = include_str!("../../../packaging/systemd/bellwether.service");
+
+    #[test]
+    fn an_agent_that_panicked_is_started_again_and_no_other_is() {
+        assert!(UNIT.contains("\nRestart=on-failure\n"));
+        let prevented =
+            UNIT.lines().find_map(|line| line.strip_prefix("RestartPreventExitStatus="));
+        let prevented: Vec<u8> =
+            prevented.unwrap().split(' ').map(|code| code.parse().unwrap()).collect();
+        let again = |ended| {
+            let code = Exit::from(ended).code();
+            code != 0 && !prevented.contains(&code)
+        };
+        assert!(again(Ended::Panicked));
+        assert!(!again(Ended::Left) && !again(Ended::DuplicateIdentity));
+    }
 }

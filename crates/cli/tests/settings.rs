@@ -37,6 +37,11 @@ fn init_writes_what_a_first_node_needs_and_overwrites_nothing() {
     let output = bellwether(&["config", "check", "--config", &config]);
     assert_eq!(output.status.code(), Some(0), "{output:?}");
     assert_eq!(text(&output.stdout), "the settings of kitchen in cluster garden are right\n");
+    let output = bellwether(&["config", "show", "--json", "--config", &config]);
+    let shown: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let data = shown.as_array().unwrap().iter().find(|one| one["field"] == "data_dir").unwrap();
+    let state = path.canonicalize().unwrap().join("state").display().to_string();
+    assert_eq!(data["value"], format!("{state:?}"));
     let before = fs::read(path.join("cluster.key")).unwrap();
     let output = bellwether(&["init", &dir]);
     assert_eq!(output.status.code(), Some(2), "{output:?}");
@@ -108,7 +113,14 @@ fn a_key_is_replaced_in_three_steps() {
     assert_eq!(output.status.code(), Some(2), "{output:?}");
     let sent = step("send");
     assert_eq!((&sent["stage"], &sent["keys"][1]["sent"]), (&"send-new".into(), &true.into()));
-    let retired = step("retire");
+    // Nobody can be asked who still needs the old one.
+    let nobody = ["keys", "retire", "--key-file", &file, "--http-addr", "127.0.0.1:1"];
+    let output = bellwether(&nobody);
+    assert_eq!(output.status.code(), Some(3), "{output:?}");
+    assert!(text(&output.stderr).contains("--force"), "{output:?}");
+    assert_eq!(step("list")["stage"], "send-new", "nothing was retired");
+    assert_eq!(bellwether(&[&nobody[..], &["--force"]].concat()).status.code(), Some(0));
+    let retired = step("list");
     assert_eq!(retired["stage"], "settled");
     assert_ne!(retired["keys"][0]["fingerprint"], first);
     let shown = text(&bellwether(&["keys", "list", "--key-file", &file]).stdout);

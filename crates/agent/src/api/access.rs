@@ -9,7 +9,7 @@ use axum::{
     response::{IntoResponse as _, Response},
 };
 
-use super::{Api, Problem};
+use super::{Api, Problem, framing::Doubt};
 
 /// Who may use a route.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -67,9 +67,7 @@ fn check(api: &Api, request: &Request) -> Result<(), Problem> {
         return Err(foreign("the request was sent by another site's page"));
     }
     // Whoever sends both hopes that two servers will disagree about where the request ends.
-    if headers.contains_key(header::TRANSFER_ENCODING)
-        && headers.contains_key(header::CONTENT_LENGTH)
-    {
+    if request.extensions().get::<Doubt>().is_some_and(Doubt::is_there) {
         return Err(Problem::bad("both Transfer-Encoding and Content-Length", "send one of them"));
     }
     Ok(())

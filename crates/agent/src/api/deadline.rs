@@ -17,18 +17,27 @@ use tokio::{
     time::{Instant, Sleep, sleep},
 };
 
-/// A stream on which no write may take longer than this.
+use super::framing::{Doubt, Heads};
+
+/// A stream on which no write may take longer than this, and of which the heads are looked at before they are parsed.
 #[derive(Debug)]
 pub(super) struct Deadline {
     stream: TcpStream,
     longest: Duration,
     waiting: bool,
     sleep: Pin<Box<Sleep>>,
+    heads: Heads,
 }
 
 impl Deadline {
     pub(super) fn new(stream: TcpStream, longest: Duration) -> Self {
-        Self { stream, longest, waiting: false, sleep: Box::pin(sleep(longest)) }
+        let (sleep, heads) = (Box::pin(sleep(longest)), Heads::default());
+        Self { stream, longest, waiting: false, sleep, heads }
+    }
+
+    /// Whether the peer left in doubt where one of its requests ends; ask again with each of them.
+    pub(super) fn doubt(&self) -> Doubt {
+        self.heads.doubt()
     }
 
     fn or_too_long<T>(
@@ -55,7 +64,10 @@ impl AsyncRead for Deadline {
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_read(context, buffer)
+        let before = buffer.filled().len();
+        let read = Pin::new(&mut self.stream).poll_read(context, buffer);
+        self.heads.read(&buffer.filled()[before..]);
+        read
     }
 }
 

@@ -33,6 +33,7 @@ mod body;
 mod command;
 mod deadline;
 mod events;
+mod framing;
 mod health;
 mod metrics;
 mod page;

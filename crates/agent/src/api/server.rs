@@ -82,8 +82,11 @@ pub fn serve_apart(listener: TcpListener, api: Api) -> io::Result<JoinHandle<()>
 async fn answer(stream: TcpStream, router: Router) {
     let Ok(local) = stream.local_addr() else { return };
     let router = TowerToHyperService::new(router);
+    let stream = Deadline::new(stream, WRITE);
+    let doubt = stream.doubt();
     let service = service_fn(move |mut request: Request<Incoming>| {
         request.extensions_mut().insert(Local(local));
+        request.extensions_mut().insert(doubt.clone());
         let answer = router.call(request);
         async move { answer.await as Result<Response, Infallible> }
     });
@@ -92,7 +95,7 @@ async fn answer(stream: TcpStream, router: Router) {
         .header_read_timeout(HEADERS)
         .max_headers(MOST_HEADERS)
         .max_buf_size(LARGEST_HEAD)
-        .serve_connection(TokioIo::new(Deadline::new(stream, WRITE)), service);
+        .serve_connection(TokioIo::new(stream), service);
     // Whatever went wrong was the peer's doing, and it has been told or is gone.
     let _ = connection.await;
 }

@@ -226,6 +226,7 @@ fn status(members: usize, round: usize, up: Duration, index: u64) -> Status {
             since_ms: up + 725_000,
             valid_for_ms: None,
             valid_until_us: None,
+            epoch_durable: true,
             step_down_ms: None,
             role: Role::Candidate,
             priority: 100,
@@ -274,6 +275,7 @@ fn status(members: usize, round: usize, up: Duration, index: u64) -> Status {
             stage: "settled",
             sends: "0badcafe".to_owned(),
             accepts: vec!["0badcafe".to_owned()],
+            members: vec![],
         },
     }
 }
