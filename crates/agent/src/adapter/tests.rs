@@ -22,7 +22,7 @@ struct Alone {
 impl Alone {
     fn new(mode: ModeSettings) -> Self {
         let disk = tempfile::tempdir().unwrap();
-        let store = Store::open(Some(&disk.path().join("data"))).unwrap();
+        let store = Store::open(Some(&disk.path().join("data")), None).unwrap();
         let elections = vec![ElectionSettings::of("backup", mode)];
         let plan = Settings::new("ada", TimingProfile::Lan.timing(), elections).plan().unwrap();
         let now = Time::from_micros(1);
@@ -92,7 +92,7 @@ fn what_the_disk_refuses_is_not_said_and_the_answer_says_why_until_it_is_taken()
     // And what was said is what is on disk.
     let epoch: Epoch = alone.says().epoch.unwrap().parse().unwrap();
     drop(alone.adapter);
-    let kept = Store::open(Some(&data)).unwrap().durable();
+    let kept = Store::open(Some(&data), None).unwrap().durable();
     let kept = kept.elections.get(&Group::named("backup")).cloned();
     let Some(node::Kept::Announced(announce::Durable { max_epoch, .. })) = kept else {
         panic!("{kept:?}")
