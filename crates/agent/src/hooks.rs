@@ -10,6 +10,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
+    path::Path,
     process::Stdio,
     time::Duration,
 };
@@ -27,6 +28,7 @@ use crate::{
     config::{Hook, event_name, is_about_leading, quote},
     handle::{Handle, Request},
     status::{Event, EventKind, LeaderStatus},
+    trust,
 };
 
 /// How the hooks are doing.
@@ -312,12 +314,17 @@ fn pause(attempt: u32) -> Duration {
 
 async fn execute(hook: &Hook, call: &Call) -> Result<(), String> {
     let (program, arguments) = hook.command.split_first().ok_or("there is no command")?;
+    // Whose it was when the settings were read says nothing about now.
+    trust::walk(Path::new(program)).map_err(|distrust| format!("was not started: {distrust}"))?;
     let mut command = Command::new(program);
-    // A hook that asks the agent must not do so with our token, nor be told of another event.
-    for (name, _) in std::env::vars_os() {
-        if name.to_string_lossy().starts_with("BELLWETHER_") {
-            command.env_remove(name);
-        }
+    // A hook that asks the agent must not do so with our token, nor be told of another event; and nothing that was meant for
+    // us alone is for it.
+    command.env_clear().env("PATH", PATH);
+    for name in INHERITED {
+        command.envs(std::env::var_os(name).map(|value| (name, value)));
+    }
+    if let Some(user) = &hook.user {
+        command.uid(user.id).gid(user.group).env("HOME", &user.home);
     }
     command
         .args(arguments)
@@ -401,6 +408,10 @@ impl Drop for Group {
     }
 }
 
+/// Where programs are looked for that a hook names without a path, if the agent does not know.
+const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+/// What a hook has of the agent's environment.
+const INHERITED: [&str; 3] = ["PATH", "HOME", "LANG"];
 /// Between being asked to end and being killed.
 const GRACE: Duration = Duration::from_millis(500);
 const FIRST_PAUSE: Duration = Duration::from_secs(1);

@@ -41,6 +41,7 @@ pub use self::{
     },
     store::StoreError,
     transport::{BindError, INBOUND, INBOUND_EACH, Received, Transport},
+    trust::Distrust,
 };
 
 mod adapter;
@@ -62,3 +63,4 @@ mod status;
 mod store;
 mod terms;
 mod transport;
+mod trust;

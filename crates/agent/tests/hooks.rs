@@ -9,7 +9,11 @@ use std::{
     time::Duration,
 };
 
-use bellwether_agent::{EventKind, Request, config::Hook, hooks::Hooks};
+use bellwether_agent::{
+    EventKind, Request,
+    config::{Hook, User},
+    hooks::Hooks,
+};
 use serde_json::Value;
 use support::Fake;
 use tempfile::TempDir;
@@ -28,6 +32,7 @@ fn hook(folder: &TempDir, name: &str, script: &str) -> Hook {
         command: vec![path.display().to_string(), "$(touch injected)".to_owned()],
         timeout: bellwether_proto::Duration::from_secs(10),
         reconcile: false,
+        user: None,
     }
 }
 
@@ -183,4 +188,68 @@ async fn a_hook_that_fails_in_leading_is_held_against_the_node_and_no_other_is()
     let report = Request::Report { election, of, cost: 100 };
     until("a report", || !fake.asked.lock().unwrap().is_empty()).await;
     assert_eq!(*fake.asked.lock().unwrap(), [report]);
+}
+
+#[tokio::test]
+async fn a_hook_has_an_environment_of_its_own() {
+    let folder = tempfile::tempdir().unwrap();
+    let fake = Fake::start();
+    // Cargo sets some for tests, none of which is a hook's business.
+    assert!(std::env::var_os("CARGO_MANIFEST_DIR").is_some());
+    let says = hook(&folder, "says", "env > now; mv now env");
+    let (hooks, _view) = Hooks::new(vec![says], "kitchen", fake.handle.clone());
+    tokio::spawn(hooks.run());
+    fake.happens(EventKind::BecameLeader);
+    until("it has run", || folder.path().join("env").exists()).await;
+    // The shell adds these.
+    let by_shell = ["PWD", "OLDPWD", "SHLVL", "_"];
+    for line in lines(&folder, "env") {
+        let (name, _) = line.split_once('=').unwrap();
+        let known = ["PATH", "HOME", "LANG"].contains(&name) || name.starts_with("BELLWETHER_");
+        assert!(known || by_shell.contains(&name), "{line}");
+    }
+    assert!(lines(&folder, "env").iter().any(|line| line.starts_with("PATH=")));
+}
+
+#[tokio::test]
+async fn a_hook_that_others_could_have_exchanged_since_is_not_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let fake = Fake::start();
+    let inner = folder.path().join("inner");
+    fs::create_dir(&inner).unwrap();
+    let mut runs = hook(&folder, "runs", "touch ran");
+    fs::rename(&runs.command[0], inner.join("runs")).unwrap();
+    runs.command[0] = inner.join("runs").display().to_string();
+    fs::set_permissions(&inner, fs::Permissions::from_mode(0o777)).unwrap();
+    let (hooks, view) = Hooks::new(vec![runs], "kitchen", fake.handle.clone());
+    tokio::spawn(hooks.run());
+    fake.happens(EventKind::BecameLeader);
+    until("a failure", || view.all()[0].failures == 1).await;
+    let error = view.all()[0].error.clone().unwrap();
+    assert!(error.starts_with("was not started: ") && error.contains("mode is 0777"), "{error}");
+    assert!(!folder.path().join("ran").exists());
+}
+
+#[tokio::test]
+async fn a_hook_runs_as_the_user_it_is_to_run_as() {
+    if !rustix::process::geteuid().is_root() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let fake = Fake::start();
+    let out = folder.path().join("out");
+    fs::create_dir(&out).unwrap();
+    std::os::unix::fs::chown(&out, Some(65_534), Some(65_534)).unwrap();
+    let mut says =
+        hook(&folder, "says", "echo $(id -u) $(id -G) $HOME > out/now; mv out/now out/id");
+    for (path, mode) in [(folder.path(), 0o755), (Path::new(&says.command[0]), 0o755)] {
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    }
+    let (name, home) = ("nobody".to_owned(), PathBuf::from("/nowhere"));
+    says.user = Some(User { name, id: 65_534, group: 65_534, home });
+    let (hooks, _view) = Hooks::new(vec![says], "kitchen", fake.handle.clone());
+    tokio::spawn(hooks.run());
+    fake.happens(EventKind::BecameLeader);
+    until("it has run", || out.join("id").exists()).await;
+    assert_eq!(read(out.join("id")), "65534 65534 /nowhere\n");
 }

@@ -1,15 +1,20 @@
 //! Commands to run when something happens.
 
-use std::{fs, os::unix::fs::PermissionsExt as _, path::Path};
+use std::{
+    fs,
+    os::unix::fs::PermissionsExt as _,
+    path::{Path, PathBuf},
+};
 
 use bellwether_proto::{Duration, node::check_name};
+use rustix::process::geteuid;
 
 use super::{
     Election,
     error::similar,
     field::{Field, NAMES, Result},
 };
-use crate::status::EventKind;
+use crate::{status::EventKind, trust};
 
 /// A command to run when something happens.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -26,6 +31,34 @@ pub struct Hook {
     pub timeout: Duration,
     /// Whether it is repeated, with the newest state, until it succeeds.
     pub reconcile: bool,
+    /// As whom it runs; `None` is as the agent.
+    pub user: Option<User>,
+}
+
+/// A user of this machine.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct User {
+    /// As in `/etc/passwd`.
+    pub name: String,
+    /// Its number.
+    pub id: u32,
+    /// The number of its first group. Hooks are in no other.
+    pub group: u32,
+    /// Its directory.
+    pub home: PathBuf,
+}
+
+impl User {
+    /// The user of this name in the text of a password file.
+    fn find(name: &str, passwords: &str) -> Option<Self> {
+        passwords.lines().find_map(|line| {
+            let fields: Vec<&str> = line.split(':').collect();
+            let [called, _, id, group, _, home, _] = fields[..] else { return None };
+            let (id, group) = (id.parse().ok()?, group.parse().ok()?);
+            let user = || Self { name: name.to_owned(), id, group, home: PathBuf::from(home) };
+            (called == name).then(user)
+        })
+    }
 }
 
 /// All `[hook.NAME]`.
@@ -49,6 +82,7 @@ fn one(name: &str, field: Field<'_>, elections: &[Election]) -> Result<Hook> {
     let election = section.take("election");
     let timeout = section.or("timeout", TIMEOUT, Field::duration)?;
     let reconcile = section.take("reconcile");
+    let user = section.take("user").map(|field| user(&field)).transpose()?;
     let command = program(&command)?;
     let events = events.map_or(Ok(Vec::new()), |field| kinds(&field))?;
     let election = match election {
@@ -75,7 +109,28 @@ fn one(name: &str, field: Field<'_>, elections: &[Election]) -> Result<Hook> {
         return Err(error.with_allowed("events = [\"became-leader\", \"stopped-leading\"]"));
     }
     section.end()?;
-    Ok(Hook { name: name.to_owned(), events, election, command, timeout, reconcile: repeated })
+    let (name, reconcile) = (name.to_owned(), repeated);
+    Ok(Hook { name, events, election, command, timeout, reconcile, user })
+}
+
+fn user(field: &Field<'_>) -> Result<User> {
+    let name = field.text()?;
+    let passwords = fs::read_to_string(PASSWORDS).unwrap_or_default();
+    let Some(user) = User::find(name, &passwords) else {
+        let error = field.error("is no user of this machine");
+        return Err(error.with_allowed(format!("a name in {PASSWORDS}")));
+    };
+    let own = geteuid();
+    if !own.is_root() && own.as_raw() != user.id {
+        let own = own.as_raw();
+        let problem = format!(
+            "is somebody else, and only root may run a hook as another: this is user {own}"
+        );
+        return Err(field
+            .error(problem)
+            .with_allowed("an agent that runs as root, or no such key"));
+    }
+    Ok(user)
 }
 
 /// Program and arguments, of which the program must be there and not be somebody else's to change.
@@ -110,10 +165,10 @@ pub(super) fn program(field: &Field<'_>) -> Result<Vec<String>> {
         let error = first.error("is not a program: it may not be executed");
         return Err(error.with_allowed("a file with mode 0755 or 0700"));
     }
-    if mode & 0o022 != 0 {
-        let error = first.error(format!("may be changed by others: its mode is {mode:04o}"));
-        return Err(error.with_allowed("a file that only its owner may write (chmod go-w)"));
-    }
+    trust::walk(path).map_err(|distrust| {
+        let error = first.error(format!("cannot be relied on: {distrust}"));
+        error.with_allowed("a path of which every part is root's or the agent's own to change")
+    })?;
     Ok(words)
 }
 
@@ -154,6 +209,7 @@ pub(crate) const EVENTS: [(&str, EventKind); 17] = [
     ("disk-recovered", EventKind::DiskRecovered),
     ("record-ended", EventKind::RecordEnded),
 ];
+const PASSWORDS: &str = "/etc/passwd";
 const TIMEOUT: Duration = Duration::from_secs(30);
 /// Most hooks of one agent. Arbitrary: they run one at a time.
 const MOST: usize = 64;
@@ -161,6 +217,17 @@ const MOST: usize = 64;
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn users_are_found_by_their_whole_name() {
+        let text =
+            "root:x:0:0:root:/root:/bin/sh\nbroken:x:1\nweb:x:33:34:,,,:/srv/web:/bin/false\n";
+        let web = User { name: "web".to_owned(), id: 33, group: 34, home: "/srv/web".into() };
+        assert_eq!(User::find("web", text), Some(web));
+        for nobody in ["we", "broken", "", "web:x"] {
+            assert_eq!(User::find(nobody, text), None, "{nobody:?}");
+        }
+    }
 
     #[test]
     fn events_are_called_here_as_in_answers() {

@@ -22,7 +22,7 @@ pub use bellwether_proto::node::{
 pub use self::{
     error::{ConfigError, Place, quote},
     explain::{Explained, ExplainedElection, explain},
-    hook::Hook,
+    hook::{Hook, User},
     membership::Membership,
     show::{Change, Setting},
     source::{Flag, Inputs},

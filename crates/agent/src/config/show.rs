@@ -162,6 +162,8 @@ impl Config {
             add("command", list(&hook.command));
             add("timeout", quoted(&hook.timeout));
             add("reconcile", hook.reconcile.to_string());
+            let user = hook.user.as_ref();
+            add("user", user.map_or("(the agent's)".to_owned(), |user| quoted(&user.name)));
         }
         all
     }
