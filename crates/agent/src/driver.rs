@@ -20,7 +20,7 @@ use crate::{
     clock,
     handle::{Inbox, Request, Requested},
     notify::Watchdog,
-    status::Status,
+    status::{KeyStatus, Status},
     transport::Transport,
 };
 
@@ -193,7 +193,9 @@ impl Driver {
         // A lease may be over since the last input.
         self.node.look(now, &self.inbox);
         let index = self.inbox.next_index() - 1;
-        let keys = self.transport.sealer().status();
+        let (keys, used) =
+            (self.transport.sealer().status(), self.transport.sealer().keys_in_use());
+        let keys = KeyStatus { members: self.node.key_users(now, used), ..keys };
         let status = Arc::new(self.node.status(now, index, self.transport.counters(), keys));
         self.status = Some((now, Arc::clone(&status)));
         status

@@ -36,8 +36,8 @@ pub use self::{
     seal::{CHUNK_EXTRA, Content, OpenStream, Opened, Sealer},
     status::{
         Agreement, CentralStatus, Counters, Differing, ElectionStatus, Event, EventKind, Identity,
-        KeyStatus, LeaderStatus, MapNode, MapStatus, MemberState, MemberStatus, Position, Reach,
-        Role, ScoreStatus, Status, Verdict,
+        KeyStatus, KeyUser, LeaderStatus, MapNode, MapStatus, MemberState, MemberStatus, Position,
+        Reach, Role, ScoreStatus, Status, Verdict,
     },
     store::StoreError,
     transport::{BindError, INBOUND, INBOUND_EACH, Received, Transport},

@@ -217,7 +217,7 @@ impl Sealer {
         self.superseded
     }
 
-    /// The keys in use.
+    /// The keys we use ourselves. Who is a member is not known here.
     pub fn status(&self) -> KeyStatus {
         let accepts: Vec<Fingerprint> = self.roots.iter().map(|root| root.fingerprint).collect();
         let sending = accepts.iter().position(|&key| key == self.sending).unwrap_or_default();
@@ -225,6 +225,7 @@ impl Sealer {
             stage: Stage::of(accepts.len(), sending).as_str(),
             sends: self.sending.to_string(),
             accepts: accepts.iter().map(Fingerprint::to_string).collect(),
+            members: Vec::new(),
         }
     }
 

@@ -49,6 +49,21 @@ pub struct KeyStatus {
     pub sends: String,
     /// What it accepts, oldest first.
     pub accepts: Vec<String>,
+    /// What the other members that live send under, by name.
+    pub members: Vec<KeyUser>,
+}
+
+/// The key of one member.
+#[derive(Clone, Debug, Eq, PartialEq, Serialize)]
+pub struct KeyUser {
+    /// Sixteen hexadecimal digits.
+    pub id: String,
+    /// As it is configured there.
+    pub name: String,
+    /// What it last sent under; none if it has not been heard directly.
+    pub key: Option<String>,
+    /// How long ago that was.
+    pub heard_ms: Option<u64>,
 }
 
 /// Who somebody is.

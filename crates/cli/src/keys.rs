@@ -5,11 +5,12 @@ use std::{
     path::PathBuf,
 };
 
-use bellwether_agent::{Key, KeyRing, Stage};
+use bellwether_agent::{Fingerprint, Key, KeyRing, Stage, config};
 use serde_json::{Value, json};
 
 use crate::{
     ask::Plain,
+    client::Asked,
     output::{Failure, plain_table},
 };
 
@@ -29,8 +30,9 @@ enum Verb {
     Add(Common),
     /// Step two: send under the newest key
     Send(Common),
-    /// Step three: refuse all older keys
-    Retire(Common),
+    /// Step three: refuse all older keys, once the agent hears nobody send
+    /// under one
+    Retire(Retire),
     /// Show the keys a running agent uses, by fingerprint
     Status(Plain),
 }
@@ -45,12 +47,23 @@ struct Common {
     json: bool,
 }
 
+#[derive(clap::Args)]
+struct Retire {
+    #[command(flatten)]
+    common: Common,
+    #[command(flatten)]
+    asked: Asked,
+    /// Ask no agent: members that still send under an old key are no longer
+    /// heard
+    #[arg(long)]
+    force: bool,
+}
+
 impl Args {
     pub(crate) fn json(&self) -> bool {
         match &self.verb {
-            Verb::List(common) | Verb::Add(common) | Verb::Send(common) | Verb::Retire(common) => {
-                common.json
-            }
+            Verb::List(common) | Verb::Add(common) | Verb::Send(common) => common.json,
+            Verb::Retire(retire) => retire.common.json,
             Verb::Status(plain) => plain.json,
         }
     }
@@ -59,9 +72,8 @@ impl Args {
 pub(crate) fn run(args: &Args) -> Result<bool, Failure> {
     let failed = |error: bellwether_agent::KeyError| Failure::Other(error.to_string());
     let common = match &args.verb {
-        Verb::List(common) | Verb::Add(common) | Verb::Send(common) | Verb::Retire(common) => {
-            common
-        }
+        Verb::List(common) | Verb::Add(common) | Verb::Send(common) => common,
+        Verb::Retire(retire) => &retire.common,
         Verb::Status(plain) => return status(plain),
     };
     let variable = || std::env::var_os("BELLWETHER_KEY_FILE").map(PathBuf::from);
@@ -79,11 +91,15 @@ pub(crate) fn run(args: &Args) -> Result<bool, Failure> {
             ring.send_newest();
             ring.write(&file).map_err(failed)?;
         }
-        Verb::Retire(_) => {
-            if ring.retire().is_empty() && ring.stage() == Stage::AcceptBoth {
+        Verb::Retire(retire) => {
+            let retired = ring.retire();
+            if retired.is_empty() && ring.stage() == Stage::AcceptBoth {
                 let text =
                     "nothing is retired while the oldest key is the one sent; `keys send` first";
                 return Err(Failure::Other(text.to_owned()));
+            }
+            if !retire.force && !retired.is_empty() {
+                unused(&retired, &retire.asked)?;
             }
             ring.write(&file).map_err(failed)?;
         }
@@ -91,15 +107,45 @@ pub(crate) fn run(args: &Args) -> Result<bool, Failure> {
     print(&ring, common.json)
 }
 
-/// As the agent says it, in the shape of the file's.
+/// Whether nobody lives that sends under one of these, as far as the agent has heard.
+fn unused(retired: &[Fingerprint], asked: &Asked) -> Result<(), Failure> {
+    let status = asked.client().and_then(|client| client.get("/v1/status"));
+    let status = status.map_err(|failure| match failure {
+        Failure::Unreachable(text) => {
+            let hint = "nothing was retired: who still sends under an old key is not known";
+            Failure::Unreachable(format!("{text}; {hint} (--force does not ask)"))
+        }
+        other => other,
+    })?;
+    let retired: Vec<String> = retired.iter().map(Fingerprint::to_string).collect();
+    let is_old = |key: &Value| key.as_str().is_some_and(|key| retired.iter().any(|old| old == key));
+    let keys = &status["keys"];
+    let own = is_old(&keys["sends"]).then_some(&status["node"]["name"]);
+    let members = keys["members"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let others = members.iter().filter(|member| is_old(&member["key"])).map(|one| &one["name"]);
+    let late: Vec<String> =
+        own.into_iter().chain(others).filter_map(Value::as_str).map(config::quote).collect();
+    if late.is_empty() {
+        return Ok(());
+    }
+    Err(Failure::Other(format!(
+        "{} still sent under an old key when last heard; nothing was retired. Give every node this file as it is, tell \
+         the agents to read it (SIGHUP) and look at `keys status`; --force retires all the same",
+        late.join(", ")
+    )))
+}
+
+/// As the agent says it, in the shape of the file's, and who sends under what.
 fn status(plain: &Plain) -> Result<bool, Failure> {
-    let keys = plain.asked.client()?.get("/v1/status")?["keys"].take();
+    let mut keys = plain.asked.client()?.get("/v1/status")?["keys"].take();
+    let members = keys["members"].take();
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let accepted = keys["accepts"].as_array().map(Vec::as_slice).unwrap_or_default();
     let shown = Shown {
         stage: text(&keys["stage"]),
         sent: text(&keys["sends"]),
         keys: accepted.iter().map(text).collect(),
+        members: Some(members),
     };
     shown.print(plain.json)?;
     Ok(true)
@@ -109,6 +155,8 @@ struct Shown {
     stage: String,
     sent: String,
     keys: Vec<String>,
+    /// Who sends under which, as far as an agent said.
+    members: Option<Value>,
 }
 
 impl Shown {
@@ -118,14 +166,26 @@ impl Shown {
         if json {
             let key = |key| json!({ "fingerprint": key, "sent": is_sent(key) });
             let keys: Vec<Value> = self.keys.iter().map(key).collect();
-            return writeln!(out, "{}", json!({ "stage": self.stage, "keys": keys }));
+            let mut facts = json!({ "stage": self.stage, "keys": keys });
+            if let Some(members) = &self.members {
+                facts["members"] = members.clone();
+            }
+            return writeln!(out, "{facts}");
         }
         let mut table = plain_table(["key", "is"]);
         for key in &self.keys {
             let is = if is_sent(key) { "sent" } else { "accepted" };
             table.add_row([key.clone(), is.to_owned()]);
         }
-        writeln!(out, "{table}\nstage: {}", self.stage)
+        writeln!(out, "{table}\nstage: {}", self.stage)?;
+        let members = self.members.as_ref().and_then(Value::as_array);
+        let Some(members) = members.filter(|members| !members.is_empty()) else { return Ok(()) };
+        let mut table = plain_table(["member", "sends under"]);
+        for member in members {
+            let name = config::quote(member["name"].as_str().unwrap_or_default());
+            table.add_row([name, member["key"].as_str().unwrap_or("(not heard)").to_owned()]);
+        }
+        writeln!(out, "{table}")
     }
 }
 
@@ -135,6 +195,7 @@ fn print(ring: &KeyRing, json: bool) -> Result<bool, Failure> {
         stage: ring.stage().as_str().to_owned(),
         sent: text(ring.sending()),
         keys: ring.keys().iter().map(text).collect(),
+        members: None,
     };
     shown.print(json)?;
     let next = match ring.stage() {

@@ -223,6 +223,44 @@ fn monitor_tells_what_happens() {
     assert_eq!((&lines[1]["event"], &lines[1]["index"]), (&"leader-lost".into(), &2.into()));
 }
 
+#[test]
+fn an_old_key_is_not_retired_while_a_member_sends_under_it() {
+    let agent = Agent::start();
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("key");
+    let mut ring = bellwether_agent::KeyRing::create(&file).unwrap();
+    let old = ring.sending().fingerprint().to_string();
+    ring.add(bellwether_agent::Key::generate().unwrap()).unwrap();
+    ring.send_newest();
+    ring.write(&file).unwrap();
+    let path = file.display().to_string();
+    let retire = ["keys", "retire", "--key-file", &path];
+    let key_of = |name: &str, key: &str| {
+        let mut status = agent.fake.status.lock().unwrap();
+        status.keys.members = vec![support::key_user(name, Some(key))];
+    };
+    key_of("attic", &old);
+    let shown = text(&agent.run(&["keys", "status"]).stdout);
+    assert!(shown.contains("attic") && shown.contains(&old), "{shown}");
+    assert_eq!(
+        serde_json::from_slice::<Value>(&agent.run(&["keys", "status", "--json"]).stdout).unwrap()
+            ["members"][0]["key"],
+        *old
+    );
+    let output = agent.run(&retire);
+    assert_eq!(code(&output), 2, "{output:?}");
+    let said = text(&output.stderr);
+    assert!(said.contains("attic still sent") && said.contains("--force"), "{said}");
+    assert_eq!(bellwether_agent::KeyRing::read(&file).unwrap().keys().len(), 2);
+    // So does the agent itself, as long as it was not told to read the file again.
+    key_of("attic", "0badcafe");
+    agent.fake.status.lock().unwrap().keys.sends.clone_from(&old);
+    assert!(text(&agent.run(&retire).stderr).contains("kitchen still sent"));
+    agent.fake.status.lock().unwrap().keys.sends = "0badcafe".to_owned();
+    assert_eq!(code(&agent.run(&retire)), 0);
+    assert_eq!(bellwether_agent::KeyRing::read(&file).unwrap().keys().len(), 1);
+}
+
 /// `run` and the lines its command prints.
 struct Guarded {
     child: Child,

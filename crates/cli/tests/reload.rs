@@ -96,7 +96,8 @@ impl Agent {
 
     fn keys(&self, verb: &str) {
         let file = self.key.display().to_string();
-        let output = bellwether(&["keys", verb, "--key-file", &file]).output().unwrap();
+        let mut command = bellwether(&["keys", verb, "--key-file", &file]);
+        let output = command.env("BELLWETHER_HTTP_ADDR", &self.api).output().unwrap();
         assert!(output.status.success(), "{output:?}");
     }
 }
@@ -148,6 +149,14 @@ fn a_key_is_replaced_in_three_steps_while_the_cluster_runs() {
         for agent in &agents {
             assert_eq!(agent.alive(), names, "after {verb}");
             assert_eq!(agent.ask(&["leader"])["epoch"], epoch, "after {verb}");
+            let all_send_what_is_sent = || {
+                let said = agent.ask(&["keys", "status"]);
+                let keys = said["keys"].as_array().unwrap();
+                let sent = keys.iter().find(|key| key["sent"] == true).unwrap();
+                let members = said["members"].as_array().unwrap();
+                members.len() == 2 && members.iter().all(|one| one["key"] == sent["fingerprint"])
+            };
+            until("every member is known to send under that key", all_send_what_is_sent);
         }
     }
     // Whoever comes with the old key is nobody.

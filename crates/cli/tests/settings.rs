@@ -113,7 +113,14 @@ fn a_key_is_replaced_in_three_steps() {
     assert_eq!(output.status.code(), Some(2), "{output:?}");
     let sent = step("send");
     assert_eq!((&sent["stage"], &sent["keys"][1]["sent"]), (&"send-new".into(), &true.into()));
-    let retired = step("retire");
+    // Nobody can be asked who still needs the old one.
+    let nobody = ["keys", "retire", "--key-file", &file, "--http-addr", "127.0.0.1:1"];
+    let output = bellwether(&nobody);
+    assert_eq!(output.status.code(), Some(3), "{output:?}");
+    assert!(text(&output.stderr).contains("--force"), "{output:?}");
+    assert_eq!(step("list")["stage"], "send-new", "nothing was retired");
+    assert_eq!(bellwether(&[&nobody[..], &["--force"]].concat()).status.code(), Some(0));
+    let retired = step("list");
     assert_eq!(retired["stage"], "settled");
     assert_ne!(retired["keys"][0]["fingerprint"], first);
     let shown = text(&bellwether(&["keys", "list", "--key-file", &file]).stdout);

@@ -3,9 +3,10 @@
 use bellwether_proto::{Why, membership::medley::Reach as Way};
 
 use super::*;
+use crate::key::Fingerprint;
 use crate::status::{
-    Agreement, Counters, Differing, Identity, KeyStatus, MemberStatus, Reach, Role, ScoreStatus,
-    Status, Verdict,
+    Agreement, Counters, Differing, Identity, KeyStatus, KeyUser, MemberStatus, Reach, Role,
+    ScoreStatus, Status, Verdict,
 };
 
 impl Adapter {
@@ -37,6 +38,28 @@ impl Adapter {
             counters,
             keys,
         }
+    }
+
+    /// Under which keys those that live send, as far as they were `used`.
+    pub(crate) fn key_users(
+        &self,
+        now: Time,
+        used: impl Iterator<Item = (Peer, Fingerprint, Time)>,
+    ) -> Vec<KeyUser> {
+        let used: BTreeMap<NodeId, (Fingerprint, Time)> =
+            used.map(|(peer, key, heard)| (peer.id, (key, heard))).collect();
+        let lives =
+            |id| matches!(self.state_of(id), Some(MemberState::Alive | MemberState::Suspect));
+        let user = |id| {
+            let LeaderStatus { id: text, name } = self.named(id);
+            let (key, heard) = used.get(&id).copied().unzip();
+            let key = key.map(|key| key.to_string());
+            KeyUser { id: text, name, key, heard_ms: heard.map(|at| millis(now.since(at))) }
+        };
+        let mut users: Vec<KeyUser> =
+            self.records.keys().copied().filter(|&id| lives(id)).map(user).collect();
+        users.sort_by(|a, b| a.name.cmp(&b.name).then_with(|| a.id.cmp(&b.id)));
+        users
     }
 
     fn own_status(&self, now: Time) -> MemberStatus {

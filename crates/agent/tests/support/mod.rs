@@ -11,7 +11,7 @@ use std::{
 
 use bellwether_agent::{
     Agreement, CentralStatus, Config, Counters, Differing, ElectionStatus, Event, EventKind,
-    Handle, Identity, Inbox, KeyStatus, LeaderStatus, MapNode, MapStatus, MemberState,
+    Handle, Identity, Inbox, KeyStatus, KeyUser, LeaderStatus, MapNode, MapStatus, MemberState,
     MemberStatus, Position, Reach, Refused, Request, Requested, Role, ScoreStatus, Status, Verdict,
     api::{Act, Actor, Api, Stage, Token, serve},
     hooks::HookView,
@@ -123,6 +123,11 @@ fn map(election: String) -> Result<MapStatus, Refused> {
     })
 }
 
+pub(crate) fn key_user(name: &str, key: Option<&str>) -> KeyUser {
+    let id = format!("{:016x}", name.len());
+    KeyUser { id, name: name.to_owned(), key: key.map(str::to_owned), heard_ms: key.map(|_| 120) }
+}
+
 pub(crate) fn status() -> Status {
     let node = Identity { id: "0000000000000007".to_owned(), name: "kitchen".to_owned(), boot: 3 };
     let script = "<script>alert(1)</script>";
@@ -148,6 +153,7 @@ pub(crate) fn status() -> Status {
             stage: "settled",
             sends: "0badcafe".to_owned(),
             accepts: vec!["0badcafe".to_owned()],
+            members: vec![key_user("attic", Some("0badcafe")), key_user("cellar", None)],
         },
     }
 }

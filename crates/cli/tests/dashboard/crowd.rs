@@ -275,6 +275,7 @@ fn status(members: usize, round: usize, up: Duration, index: u64) -> Status {
             stage: "settled",
             sends: "0badcafe".to_owned(),
             accepts: vec!["0badcafe".to_owned()],
+            members: vec![],
         },
     }
 }
