@@ -329,6 +329,8 @@ impl KeyRing {
             if mode & 0o077 != 0 {
                 return Err(KeyError::Exposed { place: path.to_owned(), mode });
             }
+            // Whose it is could have chosen it, and reads it whatever its mode.
+            crate::trust::owned(path, &meta)?;
         }
         let mut text = String::new();
         file.take(MOST_BYTES + 1).read_to_string(&mut text).map_err(failed)?;
@@ -421,6 +423,9 @@ pub enum KeyError {
         /// Its permission bits.
         mode: u32,
     },
+    /// It is somebody else's.
+    #[error("key file: {0}")]
+    Distrusted(#[from] crate::trust::Distrust),
     /// There is no key in it.
     #[error("key file {}: holds no key; `bellwether keygen` makes one", .0.display())]
     Empty(PathBuf),
@@ -715,6 +720,12 @@ mod tests {
         let nowhere = folder.path().join("no/such/folder.key");
         assert!(matches!(ring.write(&nowhere), Err(KeyError::Write { .. })));
         assert!(matches!(KeyRing::read(&nowhere), Err(KeyError::Read { .. })));
+        if rustix::process::geteuid().is_root() {
+            std::os::unix::fs::chown(&path, Some(65_534), None).unwrap();
+            let message = KeyRing::read(&path).unwrap_err().to_string();
+            assert!(message.contains("belongs to user 65534, need root"), "{message}");
+            std::os::unix::fs::chown(&path, Some(0), None).unwrap();
+        }
         assert!(matches!(KeyRing::read(folder.path()), Err(KeyError::NotAFile(_))));
         fs::write(&path, "#".repeat(20_000)).unwrap();
         assert!(matches!(KeyRing::read(&path), Err(KeyError::TooLong(_))));

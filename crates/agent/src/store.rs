@@ -6,8 +6,9 @@
 
 use std::{
     collections::BTreeMap,
-    fs::{self, File},
+    fs::{self, DirBuilder, File},
     io::{self, Write as _},
+    os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _},
     path::{Path, PathBuf},
 };
 
@@ -24,6 +25,7 @@ use bellwether_proto::{
 use serde::{Deserialize, Serialize};
 
 use self::lock::Lock;
+use crate::trust::{self, Distrust};
 
 mod lock;
 
@@ -176,6 +178,9 @@ pub enum StoreError {
         /// What is wrong with it.
         problem: String,
     },
+    /// Somebody else could have written what is there, or could write it.
+    #[error("data_dir: {0}")]
+    Distrusted(#[from] Distrust),
     /// Another agent lives there.
     #[error(
         "data_dir {}: {} runs on this directory; stop it, or give this agent a directory of its own (--data-dir)",
@@ -203,7 +208,9 @@ impl Store {
             let path = path.to_owned();
             move |source| StoreError::Io { path, source }
         };
-        fs::create_dir_all(directory).map_err(failed(directory))?;
+        let made = DirBuilder::new().recursive(true).mode(0o700).create(directory);
+        made.map_err(failed(directory))?;
+        trust::kept(directory, &fs::metadata(directory).map_err(failed(directory))?)?;
         let lock = Lock::take(directory)?;
         sweep(directory).map_err(failed(directory))?;
         let mut kept = match fs::read_to_string(&path) {
@@ -276,7 +283,8 @@ impl Store {
         let there = fs::read_to_string(path).ok().and_then(|text| Kept::read(&text).ok());
         let boot = there.map_or(0, |there| there.boot).max(self.kept.boot);
         let beside = path.with_extension(format!("json.{}.new", std::process::id()));
-        let mut file = File::create(&beside)?;
+        let mut options = File::options();
+        let mut file = options.write(true).create(true).truncate(true).mode(0o600).open(&beside)?;
         file.write_all(&serde_json::to_vec_pretty(&Kept { boot, ..self.kept.clone() })?)?;
         file.sync_all()?;
         fs::rename(&beside, path)?;
@@ -408,6 +416,30 @@ mod tests {
         assert!(error.starts_with(&words) && error.contains("--data-dir"), "{error}");
         drop(first);
         assert_eq!(Store::open(Some(directory.path())).unwrap().me().boot, Boot::new(2));
+    }
+
+    #[test]
+    fn a_directory_that_others_may_change_is_refused_and_what_is_written_is_ours_alone() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("data");
+        drop(Store::open(Some(&path)).unwrap());
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        let kept = path.join("node.json");
+        assert_eq!((mode(&path), mode(&kept), mode(&path.join("lock"))), (0o700, 0o600, 0o600));
+        for wrong in [0o770, 0o702, 0o1777] {
+            fs::set_permissions(&path, fs::Permissions::from_mode(wrong)).unwrap();
+            let error = Store::open(Some(&path)).unwrap_err().to_string();
+            let words = format!("data_dir: {} may be changed by others", path.display());
+            assert!(error.starts_with(&words), "{error}");
+        }
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        drop(Store::open(Some(&path)).unwrap());
+        if rustix::process::geteuid().is_root() {
+            std::os::unix::fs::chown(&path, Some(65_534), None).unwrap();
+            let error = Store::open(Some(&path)).unwrap_err().to_string();
+            assert!(error.contains("belongs to user 65534"), "{error}");
+        }
     }
 
     #[test]

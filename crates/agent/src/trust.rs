@@ -22,7 +22,7 @@ pub enum Distrust {
         source: io::Error,
     },
     /// It is somebody else's.
-    #[error("{} belongs to user {owner}, need root or user {own} (chown)", place.display())]
+    #[error("{} belongs to user {owner}, need root or user {own} (chown, or run this as its owner)", place.display())]
     Owner {
         /// Which.
         place: PathBuf,
@@ -48,6 +48,16 @@ pub(crate) fn look(place: &Path, meta: &Metadata) -> Result<(), Distrust> {
     // Where the sticky bit is set, others may add, and change only what is theirs.
     let sticky = meta.is_dir() && mode & 0o1000 != 0;
     match mode & 0o022 != 0 && !sticky {
+        true => Err(Distrust::Writable { place: place.to_owned(), mode }),
+        false => Ok(()),
+    }
+}
+
+/// The same for what nobody else adds to either: the sticky bit is no excuse.
+pub(crate) fn kept(place: &Path, meta: &Metadata) -> Result<(), Distrust> {
+    owned(place, meta)?;
+    let mode = meta.permissions().mode() & 0o7777;
+    match mode & 0o022 != 0 {
         true => Err(Distrust::Writable { place: place.to_owned(), mode }),
         false => Ok(()),
     }

@@ -328,6 +328,27 @@ async fn off_loopback_reading_needs_the_token_and_probes_do_not() {
 }
 
 #[tokio::test]
+async fn off_loopback_probes_tell_strangers_no_names() {
+    let fake = Fake::start();
+    let open = server(&fake, HookView::none()).await;
+    let at = serve_as(&fake, HookView::none(), Some("192.0.2.7:7739")).await;
+    for path in ["/healthz", "/v1/elections/lots/is-leader", "/v1/elections/nothing/is-leader"] {
+        let told = |reply: &support::Reply| {
+            ["lost", "web", "backup"].iter().any(|name| reply.body.contains(name))
+        };
+        let reply = get(at, path).await;
+        assert!(!told(&reply), "{path}: {reply:?}");
+        let request = format!(
+            "GET {path} HTTP/1.1\r\nHost: {at}\r\nAuthorization: Bearer {TOKEN}\r\n\
+             Connection: close\r\n\r\n"
+        );
+        for reply in [raw(at, request.as_bytes()).await, get(open, path).await] {
+            assert!(told(&reply), "{path}: {reply:?}");
+        }
+    }
+}
+
+#[tokio::test]
 async fn an_agent_that_hangs_leads_nothing() {
     let fake = Fake::start();
     let at = server(&fake, HookView::none()).await;

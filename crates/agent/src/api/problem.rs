@@ -30,6 +30,14 @@ impl Problem {
         Self { status, error: error.into(), hint: hint.into() }
     }
 
+    /// The same, with another hint if it is about something that is not there.
+    pub(super) fn with_hint_if_missing(mut self, hint: &str) -> Self {
+        if self.status == StatusCode::NOT_FOUND {
+            self.hint = hint.to_owned();
+        }
+        self
+    }
+
     pub(super) fn bad(error: impl Into<String>, hint: impl Into<String>) -> Self {
         Self::new(StatusCode::BAD_REQUEST, error, hint)
     }

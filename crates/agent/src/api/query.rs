@@ -85,8 +85,19 @@ pub(super) async fn map(State(api): State<Api>, path: Named) -> Result<Json<MapS
 }
 
 /// For load balancers: 200 on the node that leads and may act, 503 on all others.
-pub(super) async fn is_leader(State(api): State<Api>, path: Named) -> Result<Response, Problem> {
-    let election = api.election(&named(path)?)?;
+pub(super) async fn is_leader(
+    State(api): State<Api>,
+    path: Named,
+    uri: Uri,
+    headers: HeaderMap,
+) -> Result<Response, Problem> {
+    let name = named(path)?;
+    let may_read = access::authorise(&api, Access::Read, &uri, &headers).is_ok();
+    let election = api.election(&name).map_err(|problem| match may_read {
+        true => problem,
+        // Names are for those who may read.
+        false => problem.with_hint_if_missing("with the token, /v1/elections lists all there are"),
+    })?;
     let status = match election.is_leader {
         true => StatusCode::OK,
         false => StatusCode::SERVICE_UNAVAILABLE,

@@ -7,7 +7,7 @@ use std::{
     path::Path,
 };
 
-use crate::config::Config;
+use crate::{config::Config, trust};
 
 /// A secret. It has no text form, so that it cannot end up in a log.
 #[derive(Clone)]
@@ -46,6 +46,7 @@ impl Token {
         if mode & 0o077 != 0 {
             return Err(about(format!("mode is {mode:04o}, need 0600 (chmod 600)")));
         }
+        trust::owned(path, &meta).map_err(|distrust| format!("token file: {distrust}"))?;
         let mut text = String::new();
         file.take(LONGEST as u64 + 1)
             .read_to_string(&mut text)
@@ -120,6 +121,12 @@ mod tests {
         fs::set_permissions(&path, fs::Permissions::from_mode(0o644)).unwrap();
         assert!(Token::read(&path).unwrap_err().contains("mode is 0644, need 0600"));
         fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
+        if rustix::process::geteuid().is_root() {
+            std::os::unix::fs::chown(&path, Some(65_534), None).unwrap();
+            let error = Token::read(&path).unwrap_err();
+            assert!(error.contains("token belongs to user 65534, need root"), "{error}");
+            std::os::unix::fs::chown(&path, Some(0), None).unwrap();
+        }
         fs::write(&path, "short").unwrap();
         assert!(Token::read(&path).unwrap_err().contains("5 characters"));
     }
