@@ -73,6 +73,8 @@ pub(crate) struct Adapter {
     refused: BTreeMap<&'static str, u64>,
     /// Accusations of members that we heard of.
     accusations: u64,
+    /// Pairs of one name that were told of, the smaller identity first.
+    named_alike: BTreeSet<(NodeId, NodeId)>,
 }
 
 /// What happened to a member.
@@ -160,6 +162,7 @@ impl Adapter {
             listed_changed: true,
             refused: BTreeMap::new(),
             accusations: 0,
+            named_alike: BTreeSet::new(),
         }
     }
 
@@ -409,6 +412,10 @@ impl Adapter {
         self.event(inbox, kind, node, detail);
         if matches!(state, MemberState::Alive | MemberState::Suspect) {
             self.compare(id, inbox);
+            // All are looked through, and with other events comes no name.
+            if matches!(kind, EventKind::MemberJoin | EventKind::MemberUpdate) {
+                self.tell_apart(id, inbox);
+            }
         } else {
             self.tallies.iter_mut().for_each(|tally| {
                 tally.differing.remove(&id);
@@ -446,6 +453,31 @@ impl Adapter {
                     detail: Some(words),
                 });
             }
+        }
+    }
+
+    /// Who bears this name and lives, ourselves first.
+    fn bearers<'a>(&'a self, name: &'a str) -> impl Iterator<Item = NodeId> + 'a {
+        let lives = |id: NodeId| {
+            matches!(self.state_of(id), Some(MemberState::Alive | MemberState::Suspect))
+        };
+        let own = (self.node.plan().about.name == name).then_some(self.me().id);
+        let others = self.records.keys().copied();
+        own.into_iter()
+            .chain(others.filter(move |&id| lives(id) && self.node.name_of(id) == Some(name)))
+    }
+
+    /// Whether a member bears another's name: said once of the two, though one of them may come again.
+    fn tell_apart(&mut self, id: NodeId, inbox: &Inbox) {
+        let Some(name) = self.node.name_of(id).map(str::to_owned) else { return };
+        let Some(other) = self.bearers(&name).find(|&other| other != id) else { return };
+        if self.named_alike.insert((other.min(id), other.max(id))) {
+            let words = format!(
+                "two nodes are called {name:?}, {} and {}: give each a name of its own",
+                hex(other),
+                hex(id)
+            );
+            self.event(inbox, EventKind::SameName, Some(self.named(id)), Some(words));
         }
     }
 

@@ -37,7 +37,7 @@ pub use self::{
     status::{
         Agreement, CentralStatus, Counters, Differing, ElectionStatus, Event, EventKind, Identity,
         KeyStatus, KeyUser, LeaderStatus, MapNode, MapStatus, MemberState, MemberStatus, Position,
-        Reach, Role, ScoreStatus, Status, Verdict,
+        Reach, Role, SameName, ScoreStatus, Status, Verdict,
     },
     store::StoreError,
     transport::{BindError, INBOUND, INBOUND_EACH, Received, Transport},

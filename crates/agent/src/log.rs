@@ -101,6 +101,7 @@ impl Line {
             EventKind::SettingsDiffer => {
                 (Level::Warning, format!("{who} has other settings: {why}"))
             }
+            EventKind::SameName => (Level::Warning, why.to_owned()),
             EventKind::DuplicateIdentity => {
                 (Level::Warning, format!("{who} runs under the identity of this node, which stops"))
             }

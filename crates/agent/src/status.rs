@@ -34,10 +34,21 @@ pub struct Status {
     pub members: Vec<MemberStatus>,
     /// In the order of the configuration.
     pub elections: Vec<ElectionStatus>,
+    /// Names that several nodes bear which live.
+    pub same_names: Vec<SameName>,
     /// What was sent, received and refused.
     pub counters: Counters,
     /// Under which keys.
     pub keys: KeyStatus,
+}
+
+/// A name that tells nobody apart.
+#[derive(Clone, Debug, Eq, PartialEq, Serialize)]
+pub struct SameName {
+    /// As configured on each of them.
+    pub name: String,
+    /// Who they are, in sixteen hexadecimal digits each.
+    pub ids: Vec<String>,
 }
 
 /// The keys an agent uses, by fingerprint.
@@ -383,6 +394,8 @@ pub enum EventKind {
     StoppedLeading,
     /// A member has other settings for an election than this node, where all must have the same.
     SettingsDiffer,
+    /// Two nodes that live bear one name.
+    SameName,
     /// Another node runs under our identity; this one stops.
     DuplicateIdentity,
     /// The process was not running for longer than it may; whoever led gave up.

@@ -268,3 +268,35 @@ async fn an_announced_election_needs_nobody_to_join() {
         agent.leave().await;
     }
 }
+
+#[tokio::test]
+async fn two_nodes_of_one_name_are_told_of_once() {
+    let (ring, mut agents) = cluster(2).await;
+    let same = config(1, Some(agents[0].address()));
+    agents.push(Agent::start_with(&same, &ring).await.unwrap());
+    for agent in &agents {
+        let start = Instant::now();
+        let same = loop {
+            let status = agent.handle().status().await.unwrap();
+            if let [same] = &*status.same_names {
+                break same.clone();
+            }
+            assert!(start.elapsed() < Duration::from_secs(20), "{:?}", status.same_names);
+            sleep(Duration::from_millis(50)).await;
+        };
+        assert_eq!((&*same.name, same.ids.len()), ("node-1", 2));
+    }
+    sleep(Duration::from_secs(1)).await;
+    for agent in &agents {
+        let (events, _) = agent.handle().events_after(0);
+        let told = events.iter().filter(|event| event.event == EventKind::SameName);
+        assert_eq!(told.count(), 1);
+    }
+    // Who has gone is called nothing any more.
+    agents.pop().unwrap().leave().await;
+    let start = Instant::now();
+    while !agents[0].handle().status().await.unwrap().same_names.is_empty() {
+        assert!(start.elapsed() < Duration::from_secs(20));
+        sleep(Duration::from_millis(50)).await;
+    }
+}

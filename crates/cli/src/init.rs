@@ -22,7 +22,8 @@ pub(crate) struct InitArgs {
     /// The cluster's name [default: a new one]
     #[arg(long, value_name = "ID")]
     cluster: Option<String>,
-    /// The node's name [default: the machine's name]
+    /// The node's name, for the command to start it with; the settings are for
+    /// every node [default: the machine's name]
     #[arg(long, value_name = "NAME")]
     name: Option<String>,
 }
@@ -52,12 +53,12 @@ pub(crate) fn init(args: &InitArgs) -> Result<bool, Failure> {
     ];
     flags.extend(args.name.clone().map(|value| Flag { name: "--name", value }));
     let config = Config::load(&Inputs { flags, ..Inputs::default() }).map_err(Failure::Settings)?;
-    let name = args.name.as_ref().map_or(String::new(), |name| format!("name = {name:?}\n"));
     let text = format!(
         "# Bellwether: `bellwether agent --config {}`.\n\
          # Copy this file, cluster.key and api.token to every node; `bellwether config explain`\n\
-         # says what the settings mean.\n\n\
-         {name}cluster = {cluster:?}\n\
+         # says what the settings mean. A node has the machine's name, or that of --name or\n\
+         # BELLWETHER_NAME; in this file it would be the name of all.\n\n\
+         cluster = {cluster:?}\n\
          key_file = {:?}\n\
          api_token_file = {:?}\n\
          # Who this node is, how often it has started, and the newest epochs: never copied. The\n\
@@ -79,7 +80,8 @@ pub(crate) fn init(args: &InitArgs) -> Result<bool, Failure> {
     fs::write(&settings, text).map_err(|error| about(&settings, &error))?;
     let mut out = io::stdout().lock();
     writeln!(out, "wrote {}, {} and {}", settings.display(), key.display(), token.display())?;
-    writeln!(out, "next: bellwether agent --config {}", settings.display())?;
+    let name = args.name.as_ref().map_or(String::new(), |name| format!(" --name {name}"));
+    writeln!(out, "next: bellwether agent --config {}{name}", settings.display())?;
     writeln!(out, "cluster {cluster}, node {}", config.name)?;
     Ok(true)
 }

@@ -64,8 +64,9 @@ const STAND_INS: [(&str, &str); 8] = [
 *) exit 2 ;;
 esac"#,
     ),
-    ("ip", r#"echo "ip $*" >>"$ROOT/changes""#),
-    ("arping", r#"echo "arping $*" >>"$ROOT/changes""#),
+    // By hooks, which have nothing of our environment but stay in the agent's folder.
+    ("ip", r#"echo "ip $*" >>changes"#),
+    ("arping", r#"echo "arping $*" >>changes"#),
     ("job", r#"echo "the job ran""#),
 ];
 

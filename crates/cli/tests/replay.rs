@@ -47,6 +47,7 @@ fn record(folder: &Path, file: &str) {
     let config = folder.join("bellwether.toml").display().to_string();
     let (bind, api) = ("127.0.0.1:0", "127.0.0.1:0");
     let args = ["agent", "--config", &config, "--bind", bind, "--api", api, "--timing", "local"];
+    let args = [&args[..], &["--name", "kitchen"]].concat();
     let data = folder.join("data").display().to_string();
     let more = ["--record", file, "--record-limit", "1", "--log", "none", "--data-dir", &data];
     let mut agent = command(&[&args[..], &more[..]].concat());

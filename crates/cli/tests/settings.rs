@@ -34,7 +34,11 @@ fn init_writes_what_a_first_node_needs_and_overwrites_nothing() {
         assert_eq!(mode & 0o777, 0o600, "{secret}");
     }
     let config = path.join("bellwether.toml").display().to_string();
-    let output = bellwether(&["config", "check", "--config", &config]);
+    let next = format!("next: bellwether agent --config {config} --name kitchen\n");
+    assert!(text(&output.stdout).contains(&next), "{output:?}");
+    // It is copied to every node.
+    assert!(!fs::read_to_string(&config).unwrap().contains("kitchen"));
+    let output = bellwether(&["config", "check", "--config", &config, "--name", "kitchen"]);
     assert_eq!(output.status.code(), Some(0), "{output:?}");
     assert_eq!(text(&output.stdout), "the settings of kitchen in cluster garden are right\n");
     let output = bellwether(&["config", "show", "--json", "--config", &config]);

@@ -6,7 +6,7 @@ use super::*;
 use crate::key::Fingerprint;
 use crate::status::{
     Agreement, Counters, Differing, Identity, KeyStatus, KeyUser, MemberStatus, Reach, Role,
-    ScoreStatus, Status, Verdict,
+    SameName, ScoreStatus, Status, Verdict,
 };
 
 impl Adapter {
@@ -35,9 +35,25 @@ impl Adapter {
             index,
             members,
             elections,
+            same_names: self.same_names(),
             counters,
             keys,
         }
+    }
+
+    fn same_names(&self) -> Vec<SameName> {
+        let told = self.named_alike.iter().filter_map(|&(one, _)| self.name_of(one));
+        let names: BTreeSet<&str> = told.collect();
+        let borne = names.into_iter().map(|name| SameName {
+            name: name.to_owned(),
+            ids: self.bearers(name).map(hex).collect(),
+        });
+        borne.filter(|same| same.ids.len() > 1).collect()
+    }
+
+    fn name_of(&self, id: NodeId) -> Option<&str> {
+        let own = (id == self.me().id).then_some(self.node.plan().about.name.as_str());
+        own.or_else(|| self.node.name_of(id))
     }
 
     /// Under which keys those that live send, as far as they were `used`.

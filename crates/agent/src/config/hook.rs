@@ -190,7 +190,7 @@ pub(crate) fn is_about_leading(kind: EventKind) -> bool {
     matches!(kind, EventKind::BecameLeader | EventKind::StoppedLeading)
 }
 
-pub(crate) const EVENTS: [(&str, EventKind); 17] = [
+pub(crate) const EVENTS: [(&str, EventKind); 18] = [
     ("member-join", EventKind::MemberJoin),
     ("member-suspect", EventKind::MemberSuspect),
     ("member-alive", EventKind::MemberAlive),
@@ -203,6 +203,7 @@ pub(crate) const EVENTS: [(&str, EventKind); 17] = [
     ("became-leader", EventKind::BecameLeader),
     ("stopped-leading", EventKind::StoppedLeading),
     ("settings-differ", EventKind::SettingsDiffer),
+    ("same-name", EventKind::SameName),
     ("duplicate-identity", EventKind::DuplicateIdentity),
     ("stalled", EventKind::Stalled),
     ("disk-refused", EventKind::DiskRefused),

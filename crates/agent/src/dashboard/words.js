@@ -147,6 +147,7 @@ export function sentence(event) {
     case 'member-failed': return ['failed', [who, ' was given up'], false];
     case 'member-leave': return ['left', [who, ' said goodbye'], false];
     case 'member-update': return ['unknown', [who, ' introduced itself'], false];
+    case 'same-name': return ['suspect', [event.detail], true];
     case 'settings-differ': return ['suspect', [who, ` has other settings for ${where}: ${event.detail}`], true];
     case 'duplicate-identity': return ['failed', [who, ' runs under our identity'], false];
     case 'disk-refused': return ['failed', ['the disk', ` refuses what must be kept: ${event.detail}`], false];

@@ -12,7 +12,8 @@ use std::{
 use bellwether_agent::{
     Agreement, CentralStatus, Config, Counters, Differing, ElectionStatus, Event, EventKind,
     Handle, Identity, Inbox, KeyStatus, KeyUser, LeaderStatus, MapNode, MapStatus, MemberState,
-    MemberStatus, Position, Reach, Refused, Request, Requested, Role, ScoreStatus, Status, Verdict,
+    MemberStatus, Position, Reach, Refused, Request, Requested, Role, SameName, ScoreStatus,
+    Status, Verdict,
     api::{Act, Actor, Api, Stage, Token, serve},
     hooks::HookView,
 };
@@ -148,6 +149,10 @@ pub(crate) fn status() -> Status {
             election("backup", Some("attic"), false),
             election("lost", None, false),
         ],
+        same_names: vec![SameName {
+            name: "attic".to_owned(),
+            ids: vec!["0000000000000005".to_owned(), "000000000000000b".to_owned()],
+        }],
         counters: Counters { dropped: BTreeMap::from([("replay", 3)]), ..Counters::default() },
         keys: KeyStatus {
             stage: "settled",

@@ -270,6 +270,7 @@ fn status(members: usize, round: usize, up: Duration, index: u64) -> Status {
             election("gateway", members / 3, 17, vec![(name(3, members), name(4, members))]),
             learned(election("backup", 0, 4, vec![])),
         ],
+        same_names: vec![],
         counters: Counters { sent: 40_213, received: 39_977, ..Counters::default() },
         keys: KeyStatus {
             stage: "settled",

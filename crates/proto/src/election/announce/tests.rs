@@ -380,7 +380,7 @@ fn a_newcomer_takes_the_first_epoch_it_hears_but_a_survivor_does_not() {
         assert_eq!(node.hears(1, peer(8, 1), announce(1, u64::MAX - 1)).is_ok(), accepted);
         let mut leader = Node::with(peer(5, 1), config, durable);
         leader.start(0);
-        assert_eq!(leader.hears(1, peer(3, 1), hint(1, 1 << 63)).is_ok(), true);
+        assert!(leader.hears(1, peer(3, 1), hint(1, 1 << 63)).is_ok());
         assert!(leader.hears(2, peer(3, 1), hint(2, u64::MAX)).is_err(), "but only the first");
     }
 }
