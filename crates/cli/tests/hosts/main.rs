@@ -427,3 +427,14 @@ fn whoever_is_two_hops_away_is_reached_through_the_one_between() {
     }
     assert!(together[0].0 < 60.0 && together[0].1 == 20, "two hops: {together:?}");
 }
+
+/// What the default costs, for comparing two builds: `HOSTS_BINARY` names the other one.
+#[test]
+#[ignore = "100 seconds"]
+fn what_sixteen_hosts_cost_while_nothing_happens() {
+    let Some(net) = hosts(16) else { return };
+    let agents = Agents::start(&net, "garden", &(0..16).collect::<Vec<_>>(), &[]);
+    formed(&agents, seconds(60));
+    thread::sleep(seconds(30));
+    println!("{:?}", Cost::of(&net, &agents, seconds(60)));
+}

@@ -20,7 +20,7 @@ use rustix::process::Signal;
 use serde_json::Value;
 
 use crate::{
-    agents::{Agents, binary},
+    agents::{Agents, binary, until},
     hosts, seconds,
 };
 
@@ -90,22 +90,33 @@ struct Replays {
 fn replays_of_troubled(count: usize, span: Duration) -> Option<Replays> {
     let net = hosts(count)?;
     let all: Vec<usize> = (0..count).collect();
-    let names: Vec<String> = all.iter().map(|host| format!("\"host-{host}\"")).collect();
-    let (list, mut sets) = (names.join(", "), Vec::new());
-    for mode in ["eventual", "announced", "leased", "learned"] {
-        sets.push(format!("election.{mode}.mode={mode}"));
-    }
-    sets.push(format!("election.leased.members=[{list}]"));
-    sets.push(format!("election.learned.voters=[{list}]"));
-    let mut flags: Vec<&str> = sets.iter().flat_map(|set| ["--set", set]).collect();
-    flags.extend(["--record-limit", "4096"]);
-    let mut agents = Agents::start_with(&net, "garden", &all, &flags, |folder, host| {
-        let file = folder.join(format!("host-{host}.record"));
-        vec!["--record".to_owned(), file.display().to_string()]
-    });
+    let list = |names: &[usize]| {
+        let names: Vec<String> = names.iter().map(|host| format!("\"host-{host}\"")).collect();
+        format!("[{}]", names.join(", "))
+    };
+    // A leased election has fifteen members at most, and nobody else takes part.
+    let leased = &all[..count.min(15)];
+    let common = [
+        "election.eventual.mode=eventual".to_owned(),
+        "election.announced.mode=announced".to_owned(),
+        "election.learned.mode=learned".to_owned(),
+        format!("election.learned.voters={}", list(&all)),
+    ];
+    let own = [
+        "election.leased.mode=leased".to_owned(),
+        format!("election.leased.members={}", list(leased)),
+    ];
+    let mut agents =
+        Agents::start_with(&net, "garden", &all, &["--record-limit", "4096"], |folder, host| {
+            let file = folder.join(format!("host-{host}.record"));
+            let mut flags = vec!["--record".to_owned(), file.display().to_string()];
+            let sets = common.iter().chain(own.iter().filter(|_| leased.contains(&host)));
+            flags.extend(sets.flat_map(|set| ["--set".to_owned(), set.clone()]));
+            flags
+        });
+    until(seconds(60), "all are alive at all", || agents.are_complete(agents.all()).then_some(()));
     let mut rng = Seed::new(1).named("troubles").rng();
     let (begun, mut kept, mut kinds) = (Instant::now(), Vec::new(), [0; 4]);
-    thread::sleep(seconds(5));
     while begun.elapsed() < span {
         let trouble = Trouble::begin(&mut agents, &net, &mut rng);
         kinds[match trouble {
@@ -137,6 +148,7 @@ fn replays_of_troubled(count: usize, span: Duration) -> Option<Replays> {
         replays.reigns +=
             leaders.values().map(|all| all.as_array().map_or(0, Vec::len)).sum::<usize>();
     }
+    assert!(replays.files >= count, "{replays:?}");
     Some(replays)
 }
 
