@@ -8,6 +8,8 @@
 )]
 
 use std::{
+    collections::BTreeMap,
+    fs,
     io::{BufRead, BufReader, Read as _},
     path::Path,
     process::{Child, ChildStderr, Command, Stdio},
@@ -32,6 +34,8 @@ fn bellwether(args: &[&str]) -> Command {
 struct Agent {
     process: Child,
     lines: BufReader<ChildStderr>,
+    /// Where others reach it.
+    address: String,
     api: String,
 }
 
@@ -41,10 +45,15 @@ impl Agent {
         let mut command = bellwether(&[&own[..], &["--timing", "local"], args].concat());
         let mut process = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
         let mut lines = BufReader::new(process.stderr.take().unwrap());
-        let started = line(&mut lines);
-        let (_, api) = started["message"].as_str().unwrap().split_once("http://").unwrap();
-        let api = api.to_owned();
-        Self { process, lines, api }
+        let (address, api) = doors(&line(&mut lines));
+        Self { process, lines, address, api }
+    }
+
+    /// Those it takes for alive: names and boot numbers.
+    fn alive(&self) -> BTreeMap<String, u64> {
+        let members = self.ask("members");
+        let alive = members.as_array().into_iter().flatten().filter(|one| one["state"] == "alive");
+        alive.map(|one| (one["name"].to_string(), one["boot"].as_u64().unwrap())).collect()
     }
 
     fn ask(&self, verb: &str) -> Value {
@@ -70,6 +79,22 @@ impl Drop for Agent {
     fn drop(&mut self) {
         let _ = self.process.kill();
         let _ = self.process.wait();
+    }
+}
+
+/// Where the agent that says this listens, and where it answers.
+fn doors(started: &Value) -> (String, String) {
+    let words = started["message"].as_str().unwrap();
+    let (_, rest) = words.split_once(" listens on ").unwrap_or_else(|| panic!("{words}"));
+    let (address, api) = rest.split_once("; ask it at http://").unwrap();
+    (address.to_owned(), api.to_owned())
+}
+
+fn until(what: &str, mut look: impl FnMut() -> bool) {
+    let begun = Instant::now();
+    while !look() {
+        assert!(begun.elapsed() < Duration::from_secs(20), "still not: {what}");
+        thread::sleep(Duration::from_millis(50));
     }
 }
 
@@ -128,4 +153,36 @@ fn a_second_agent_on_one_directory_is_told_who_has_it() {
     second.stderr.take().unwrap().read_to_string(&mut said).unwrap();
     let holder = format!("the agent of process {} runs", first.process.id());
     assert!(said.contains(&holder) && said.contains("state"), "{said}");
+}
+
+/// As after a backup was restored: whoever met it knows a later life of it than the one it would begin.
+#[test]
+fn an_agent_whose_disk_is_an_old_copy_begins_a_life_above_those_others_know() {
+    let folder = tempfile::tempdir().unwrap();
+    let config = init(folder.path());
+    let data = folder.path().join("attic");
+    let (path, file) = (data.display().to_string(), data.join("node.json"));
+    let attic = ["--config", &config, "--name", "attic", "--data-dir", &path];
+    let set_boot = |boot: u64| {
+        let mut kept: Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
+        kept["boot"] = boot.into();
+        fs::write(&file, kept.to_string()).unwrap();
+    };
+    drop(Agent::start(&attic));
+    set_boot(1 << 40);
+    let kitchen = Agent::start(&["--config", &config, "--name", "kitchen"]);
+    let joins = [&attic[..], &["--join", &kitchen.address]].concat();
+    let later = Agent::start(&joins);
+    until("they know each other", || kitchen.alive().len() == 2 && later.alive().len() == 2);
+    let last = kitchen.alive()["\"attic\""];
+    assert!(last > 1 << 40);
+    drop(later);
+    set_boot(1);
+    let mut restored = Agent::start(&joins);
+    let said = line(&mut restored.lines);
+    assert_eq!(said["about"], "boot-behind", "{said}");
+    (_, restored.api) = doors(&line(&mut restored.lines));
+    until("it is one of them again, in a later life", || {
+        kitchen.alive().get("\"attic\"").is_some_and(|&boot| boot > last)
+    });
 }
