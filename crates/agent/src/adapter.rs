@@ -110,7 +110,22 @@ struct Place {
     next: Time,
     /// Who answered there last.
     found: Option<NodeId>,
+    /// Tries in a row that nobody answered.
+    in_vain: u32,
+    /// Whether a name stands for it: it goes when the name stands for another.
+    named: bool,
 }
+
+impl Place {
+    const fn new(address: SocketAddr, now: Time, named: bool) -> Self {
+        Self { address, next: now, found: None, in_vain: 0, named }
+    }
+}
+
+/// Addresses tried at most. Beyond, a cluster is joined by fewer.
+const PLACES: usize = 1_024;
+/// A silent address is tried half as often each time, down to this part of the pace.
+const RAREST: u32 = 32;
 
 /// Verdicts kept of a member.
 const VERDICTS: usize = 16;
@@ -143,7 +158,7 @@ impl Adapter {
             leaderless_since: Some(now),
             differing: BTreeMap::new(),
         };
-        let seeds = seeds.into_iter().map(|address| Place { address, next: now, found: None });
+        let seeds = seeds.into_iter().map(|address| Place::new(address, now, false));
         Self {
             tallies: node.groups().map(tally).collect(),
             node,
@@ -214,11 +229,14 @@ impl Adapter {
             if self.seeds[at].next > now {
                 continue;
             }
-            self.seeds[at].next = now + self.retry + self.rng.up_to(self.retry.div(4));
-            let Place { address, found, .. } = self.seeds[at];
+            let Place { address, found, in_vain, .. } = self.seeds[at];
             let listed = found.is_some_and(|id| {
                 id == self.me().id || self.node.membership().member(id).is_some()
             });
+            let rarer = 1 << in_vain.min(RAREST.ilog2());
+            let pace = self.retry * if listed { 1 } else { rarer };
+            self.seeds[at].next = now + pace + self.rng.up_to(pace.div(4));
+            self.seeds[at].in_vain = if listed { 0 } else { in_vain + 1 };
             if !listed {
                 self.outgoing.push(Outgoing::Hello(address));
             }
@@ -228,7 +246,7 @@ impl Adapter {
     /// Somebody has answered a hello from this address.
     pub(crate) fn on_met(&mut self, now: Time, from: Peer, address: SocketAddr, inbox: &Inbox) {
         for seed in self.seeds.iter_mut().filter(|seed| seed.address == address) {
-            seed.found = Some(from.id);
+            (seed.found, seed.in_vain) = (Some(from.id), 0);
         }
         self.input(now, Input::Feed(Fact::Met(from.id)), inbox);
     }

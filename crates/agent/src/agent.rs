@@ -186,7 +186,10 @@ impl Agent {
         let limit = u64::from(config.record_limit) << 20;
         let recorder = config.record.as_ref();
         let recorder = recorder.map(|path| Recorder::create(path, limit, &header())).transpose()?;
-        let node = Adapter::new(plan, &config.cluster, store, seeds, now, Seed::new(seed))
+        // What names stand for is looked up again and again, from now on.
+        let fixed: Vec<Door> = config.join.iter().filter(|seed| !is_name(seed)).cloned().collect();
+        let (fixed, _) = look_up(&fixed).await;
+        let node = Adapter::new(plan, &config.cluster, store, fixed, now, Seed::new(seed))
             .with_recorder(recorder);
         let (handle, inbox) = Handle::connect();
         let node = tokio::spawn(Driver::new(node, transport, inbox, watchdog).run());
@@ -446,6 +449,14 @@ fn reloaded(taken: Result<Vec<String>, String>) -> Line {
 
 /// Where those to join are, as far as names can be looked up now; an error only if that is nowhere.
 async fn seeds(join: &[Door]) -> Result<Vec<SocketAddr>, StartError> {
+    match look_up(join).await {
+        (seeds, Some(error)) if seeds.is_empty() => Err(error),
+        (seeds, _) => Ok(seeds),
+    }
+}
+
+/// The addresses that are found, and why the first was not that could not be.
+async fn look_up(join: &[Door]) -> (Vec<SocketAddr>, Option<StartError>) {
     let (mut seeds, mut failed) = (Vec::new(), None);
     for seed in join {
         match tokio::net::lookup_host((seed.host.as_str(), seed.port)).await {
@@ -456,22 +467,24 @@ async fn seeds(join: &[Door]) -> Result<Vec<SocketAddr>, StartError> {
             }
         }
     }
-    match failed {
-        Some(error) if seeds.is_empty() => Err(error),
-        _ => Ok(seeds),
-    }
+    (seeds, failed)
+}
+
+/// Whether it is written as a name, which may come to stand for another address.
+fn is_name(seed: &&Door) -> bool {
+    seed.host.parse::<IpAddr>().is_err()
 }
 
 /// Names may be given to other addresses, or be known only later.
-async fn look_names_up(mut join: Vec<Door>, handle: Handle) {
-    join.retain(|seed| seed.host.parse::<IpAddr>().is_err());
+async fn look_names_up(join: Vec<Door>, handle: Handle) {
+    let join: Vec<Door> = join.iter().filter(is_name).cloned().collect();
     while !join.is_empty() {
-        tokio::time::sleep(LOOK_UP).await;
-        if let Ok(addresses) = seeds(&join).await
-            && handle.request(Request::Join(addresses)).await.is_err()
-        {
+        let (addresses, failed) = look_up(&join).await;
+        let named = Request::Named { addresses, all: failed.is_none() };
+        if handle.request(named).await.is_err() {
             return;
         }
+        tokio::time::sleep(LOOK_UP).await;
     }
 }
 

@@ -21,6 +21,13 @@ use crate::{
 pub enum Request {
     /// Talk to these, now and until they answer.
     Join(Vec<SocketAddr>),
+    /// Talk to these, which are what names to join stand for now.
+    Named {
+        /// The addresses.
+        addresses: Vec<SocketAddr>,
+        /// Whether all names could be looked up: then those they stood for before are let go.
+        all: bool,
+    },
     /// Hand over, say goodbye and stop.
     Leave,
     /// Take a failed member off the lists, by name or identity.

@@ -15,6 +15,16 @@ impl Adapter {
         self.input(now, Input::Command(Command::Priority(Group::named(name), worth)), inbox);
     }
 
+    /// Tries this address from now on.
+    fn seek(&mut self, now: Time, address: SocketAddr, named: bool) {
+        match self.seeds.iter_mut().find(|seed| seed.address == address) {
+            // Once a minute names are looked up again, which is no reason to hurry.
+            Some(known) if named => known.next = known.next.min(now + self.retry),
+            Some(known) => (known.next, known.in_vain, known.named) = (now, 0, false),
+            None => self.seeds.push(Place::new(address, now, named)),
+        }
+    }
+
     /// Everything but leaving, which the driver sees to.
     pub(crate) fn on_request(
         &mut self,
@@ -24,10 +34,29 @@ impl Adapter {
     ) -> Result<(), Refused> {
         match request {
             Request::Join(addresses) => {
+                let room = PLACES.saturating_sub(self.seeds.len());
+                let known = |address| self.seeds.iter().any(|seed| seed.address == address);
+                let new = addresses.iter().filter(|&&address| !known(address)).count();
+                if new > room {
+                    let reason = format!(
+                        "{new} addresses more are too many: {} are tried, {PLACES} at most",
+                        self.seeds.len()
+                    );
+                    return Err(Refused::Impossible(reason));
+                }
+                addresses.into_iter().for_each(|address| self.seek(now, address, false));
+                self.knock(now);
+                Ok(())
+            }
+            Request::Named { addresses, all } => {
+                if all {
+                    self.seeds.retain(|seed| !seed.named || addresses.contains(&seed.address));
+                }
                 for address in addresses {
-                    match self.seeds.iter_mut().find(|seed| seed.address == address) {
-                        Some(known) => known.next = now,
-                        None => self.seeds.push(Place { address, next: now, found: None }),
+                    if self.seeds.len() < PLACES {
+                        self.seek(now, address, true);
+                    } else {
+                        self.refuse("too-many-addresses");
                     }
                 }
                 self.knock(now);

@@ -8,7 +8,7 @@ use bellwether_proto::{
 };
 
 use super::*;
-use crate::handle::Handle;
+use crate::handle::{Handle, Request};
 
 /// One adapter, its history and its disk.
 struct Alone {
@@ -146,4 +146,63 @@ fn whoever_leaves_has_nothing_to_do_once_that_was_said() {
     alone.adapter.leave(alone.now, &alone.inbox);
     alone.run(Duration::from_secs(10));
     assert!(!alone.adapter.is_running());
+}
+
+fn addresses(range: std::ops::Range<u16>) -> Vec<SocketAddr> {
+    range.map(|port| SocketAddr::from(([192, 0, 2, 1], port))).collect()
+}
+
+impl Alone {
+    /// Where it said hello meanwhile.
+    fn hellos(&mut self, span: Duration) -> Vec<SocketAddr> {
+        self.adapter.outgoing.clear();
+        self.run(span);
+        let hello = |packet: &Outgoing| match packet {
+            Outgoing::Hello(address) => Some(*address),
+            _ => None,
+        };
+        self.adapter.outgoing.iter().filter_map(hello).collect()
+    }
+
+    fn ask(&mut self, request: Request) -> Result<(), Refused> {
+        self.adapter.on_request(self.now, request, &self.inbox)
+    }
+}
+
+#[test]
+fn silent_addresses_are_tried_ever_more_rarely_and_there_is_an_end_to_them() {
+    let mut alone = Alone::new(announced());
+    let refused = alone.ask(Request::Join(addresses(0..1_025))).unwrap_err().to_string();
+    assert!(
+        refused.contains("1025 addresses more") && refused.contains("1024 at most"),
+        "{refused}"
+    );
+    alone.ask(Request::Join(addresses(0..1_000))).unwrap();
+    let minute = Duration::from_secs(60);
+    let first = alone.hellos(minute).len();
+    assert!(first >= 4 * 1_000, "{first} in the first minute");
+    alone.run(minute * 5);
+    let later = alone.hellos(minute).len();
+    assert!((1..=1_000).contains(&later), "{later} in the seventh");
+    // Whoever asks anew means it.
+    alone.ask(Request::Join(addresses(7..8))).unwrap();
+    let again = alone.hellos(Duration::from_secs(10));
+    assert!(again.iter().filter(|address| address.port() == 7).count() >= 2, "{again:?}");
+}
+
+#[test]
+fn addresses_that_names_no_longer_stand_for_are_let_go() {
+    let mut alone = Alone::new(announced());
+    let named = |range, all| Request::Named { addresses: addresses(range), all };
+    let greeted = |alone: &mut Alone| {
+        let ports = alone.hellos(Duration::from_secs(120));
+        ports.iter().map(SocketAddr::port).collect::<BTreeSet<_>>()
+    };
+    alone.ask(Request::Join(addresses(1..2))).unwrap();
+    alone.ask(named(1..5, true)).unwrap();
+    assert_eq!(greeted(&mut alone), (1..5).collect());
+    alone.ask(named(4..7, false)).unwrap();
+    assert_eq!(greeted(&mut alone), (1..7).collect(), "a name could not be looked up");
+    alone.ask(named(6..7, true)).unwrap();
+    assert_eq!(greeted(&mut alone), [1, 6].into(), "the first was given as it is");
 }
