@@ -31,7 +31,10 @@ impl<'p> SmallDisk<'p> {
     fn mount(at: &'p Path) -> Option<Self> {
         let kept = fs::read(at.join("node.json")).expect("it ran before");
         let mut mount = Command::new("mount");
-        mount.args(["-t", "tmpfs", "-o", "size=64k,mode=700", "tmpfs"]).arg(at).stderr(Stdio::null());
+        mount
+            .args(["-t", "tmpfs", "-o", "size=64k,mode=700", "tmpfs"])
+            .arg(at)
+            .stderr(Stdio::null());
         if !mount.status().is_ok_and(|status| status.success()) {
             return None;
         }
