@@ -115,40 +115,18 @@ struct Event {
     parcel: u32,
 }
 
-/// What was counted, whatever the protocol.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub struct Counters {
-    /// Inputs handled by machines.
-    pub events: u64,
-    /// Messages sent; one to many counts once.
-    pub messages: u64,
-    /// Messages that reached a running machine.
-    pub deliveries: u64,
-    /// Receivers that lost a message on the way.
-    pub lost: u64,
-    /// Receivers that were down, cut off, out of reach, had a full buffer or knew a later life of the sender.
-    pub undeliverable: u64,
-    /// Inputs the machines refused.
-    pub rejected: u64,
-    /// Bytes of the datagrams sent, the seal included, counted once each.
-    pub bytes: u64,
-    /// Times a message went over the air or a wire.
-    pub transmissions: u64,
-    /// Bytes of all those transmissions.
-    pub hop_bytes: u64,
-    /// Messages by their transmissions, none at all first; the last entry is of all longer ways.
-    pub by_hops: [u64; LONGEST_WAY + 2],
-}
-
-/// The longest way in hops that is counted by itself. Arbitrary: it crosses the field of the thesis.
-pub const LONGEST_WAY: usize = 6;
-
 mod air;
+mod counters;
 mod disk;
 mod ghost;
 mod observer;
+mod parcels;
 
-use self::ghost::{Ghost, Notice, Seals};
+pub use self::counters::{Counters, LONGEST_WAY};
+use self::{
+    ghost::{Ghost, Notice, Seals},
+    parcels::Parcels,
+};
 
 impl<M: Machine, O: Observer<M>> Sim<M, O> {
     /// A network of `nodes` absent nodes, whose machines `build` makes as they start.
@@ -730,65 +708,6 @@ impl<M: Machine, O: Observer<M>> Sim<M, O> {
     fn mark(&mut self, tag: Tag, index: u32) {
         self.hash.fold(self.now.as_micros());
         self.hash.fold(u64::from(index) << 32 | tag as u64);
-    }
-}
-
-/// Messages on their way, each kept once however many receivers it has.
-struct Parcels<T> {
-    slots: Vec<Parcel<T>>,
-    free: Vec<u32>,
-}
-
-struct Parcel<T> {
-    sender: Peer,
-    copies: u32,
-    message: T,
-}
-
-impl<T> Parcels<T> {
-    fn new() -> Self {
-        Self { slots: Vec::new(), free: Vec::new() }
-    }
-
-    #[inline]
-    fn store(&mut self, sender: Peer, message: T, copies: u32) -> u32 {
-        let parcel = Parcel { sender, copies, message };
-        if let Some(index) = self.free.pop() {
-            self.slots[index as usize] = parcel;
-            return index;
-        }
-        self.slots.push(parcel);
-        (self.slots.len() - 1) as u32
-    }
-
-    fn clear(&mut self) {
-        self.slots.clear();
-        self.free.clear();
-    }
-
-    #[inline]
-    fn sender(&self, index: u32) -> Peer {
-        self.slots[index as usize].sender
-    }
-
-    #[inline]
-    fn message(&self, index: u32) -> &T {
-        &self.slots[index as usize].message
-    }
-
-    /// So many more will take it.
-    #[inline]
-    fn share(&mut self, index: u32, copies: u32) {
-        self.slots[index as usize].copies += copies;
-    }
-
-    #[inline]
-    fn release(&mut self, index: u32) {
-        let parcel = &mut self.slots[index as usize];
-        parcel.copies -= 1;
-        if parcel.copies == 0 {
-            self.free.push(index);
-        }
     }
 }
 

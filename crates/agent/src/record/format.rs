@@ -288,8 +288,8 @@ pub(super) fn tail(bytes: &[u8], last: Time) -> Result<Tail, DecodeError> {
     Ok(Tail::Entry(Entry { now, given, outcome }))
 }
 
-impl Wire for Header {
-    fn encode(&self, sink: &mut impl bellwether_proto::wire::Sink) {
+impl Header {
+    fn encode(&self, sink: &mut Vec<u8>) {
         sink.varint(self.program.len() as u64);
         sink.bytes(self.program.as_bytes());
         sink.varint(self.unix_ms);
@@ -300,7 +300,7 @@ impl Wire for Header {
         self.durable.encode(sink);
     }
 
-    fn decode(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
+    pub(super) fn decode(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
         let length = reader.count("program", 1)?;
         let at = reader.at();
         let program = core::str::from_utf8(reader.bytes("program", length)?);

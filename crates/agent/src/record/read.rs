@@ -8,7 +8,7 @@ use std::{
 
 use bellwether_proto::{
     Time,
-    wire::{DecodeError, Reader, Wire as _},
+    wire::{DecodeError, Reader},
 };
 
 use super::{

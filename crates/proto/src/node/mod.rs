@@ -65,7 +65,7 @@ use alloc::{
 };
 
 use self::{
-    announced::Announced, disk::Disk, founding::Founding, names::Names, record::Record,
+    announced::Announced, disk::Disk, founding::Founding, names::Names, port::Port, record::Record,
     voters::Voters,
 };
 pub use self::{
@@ -108,6 +108,7 @@ pub mod names;
 mod near;
 pub mod packet;
 pub mod plan;
+mod port;
 pub mod profile;
 mod record;
 mod request;
@@ -322,58 +323,6 @@ impl Listed {
     /// What it is in an election, if it takes part.
     fn standing(&self, group: Group) -> Option<Standing> {
         self.standings.iter().find(|(theirs, _)| *theirs == group).map(|&(_, standing)| standing)
-    }
-}
-
-/// What an election reaches of the node while it handles something.
-struct Port<'a> {
-    now: Time,
-    group: Group,
-    out: &'a mut OutboxOf<Node>,
-    durable: &'a mut Durable,
-    asked: &'a mut bool,
-    sent: &'a mut Sent,
-    /// Whether the disk has refused what it has to keep.
-    mute: bool,
-}
-
-impl Port<'_> {
-    fn count(&mut self, elects: bool) {
-        self.sent.all += 1;
-        self.sent.electing += u64::from(elects);
-    }
-
-    fn send(&mut self, to: NodeId, message: Message, elects: bool) {
-        if !self.mute {
-            self.count(elects);
-            self.out.send(to, message);
-        }
-    }
-
-    /// To whoever is in range.
-    fn broadcast(&mut self, message: Message, elects: bool) {
-        if !self.mute {
-            self.count(elects);
-            self.out.broadcast(message);
-        }
-    }
-
-    /// To everybody on the segment.
-    fn multicast(&mut self, message: Message) {
-        if !self.mute {
-            self.count(true);
-            self.out.multicast(message);
-        }
-    }
-
-    /// Keeps this before anything else is said.
-    fn keep(&mut self, kept: Kept) {
-        let before = self.durable.elections.get(&self.group);
-        if before != Some(&kept) {
-            self.durable.elections.insert(self.group, kept);
-            *self.asked = true;
-            self.out.persist(self.durable.clone());
-        }
     }
 }
 

@@ -11,8 +11,8 @@ use bellwether_proto::{
 };
 
 use super::{
-    Case, MOST_JOINERS, Subject, Trial, WATCHED, aim_at_random, network, spare_disks, swarm,
-    trouble,
+    Case, MOST_JOINERS, Subject, Trial, WATCHED, network,
+    trouble::{aim_at_random, spare_disks, swarm, trouble},
 };
 use crate::scenario::{
     Delay, DelayLaw, Fault, FaultKind, NodeSettings, Per, Placement, Protocol, Scenario, Until, Who,
