@@ -7,6 +7,7 @@
     reason = "tests of a host wait for real processes"
 )]
 
+mod command;
 #[path = "../../agent/tests/support/mod.rs"]
 mod support;
 
@@ -21,6 +22,7 @@ use std::{
 };
 
 use bellwether_agent::{EventKind, Request, hooks::HookView};
+use command::command as bellwether;
 use serde_json::Value;
 use support::{Fake, TOKEN, election, server};
 
@@ -80,17 +82,6 @@ impl Drop for Agent {
     fn drop(&mut self) {
         self.kill();
     }
-}
-
-fn bellwether(args: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_bellwether"));
-    for (name, _) in std::env::vars_os() {
-        if name.to_string_lossy().starts_with("BELLWETHER_") {
-            command.env_remove(name);
-        }
-    }
-    command.args(args);
-    command
 }
 
 fn text(bytes: &[u8]) -> String {

@@ -7,28 +7,20 @@
     reason = "tests of a host wait for real processes"
 )]
 
+mod command;
+
 use std::{
     collections::BTreeMap,
     fs,
     io::{BufRead, BufReader, Read as _},
     path::Path,
-    process::{Child, ChildStderr, Command, Stdio},
+    process::{Child, ChildStderr, Stdio},
     thread,
     time::{Duration, Instant},
 };
 
+use command::command as bellwether;
 use serde_json::Value;
-
-fn bellwether(args: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_bellwether"));
-    for (name, _) in std::env::vars_os() {
-        if name.to_string_lossy().starts_with("BELLWETHER_") {
-            command.env_remove(name);
-        }
-    }
-    command.args(args);
-    command
-}
 
 /// A running agent.
 struct Agent {

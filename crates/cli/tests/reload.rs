@@ -7,29 +7,21 @@
     reason = "tests of a host wait for real processes"
 )]
 
+mod command;
+
 use std::{
     fs,
     io::{BufRead as _, BufReader},
     path::{Path, PathBuf},
-    process::{Child, Command, Stdio},
+    process::{Child, Stdio},
     sync::mpsc,
     thread,
     time::{Duration, Instant},
 };
 
+use command::command as bellwether;
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
-
-fn bellwether(args: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_bellwether"));
-    for (name, _) in std::env::vars_os() {
-        if name.to_string_lossy().starts_with("BELLWETHER_") {
-            command.env_remove(name);
-        }
-    }
-    command.args(args);
-    command
-}
 
 /// A running agent with a key file of its own, and what it says.
 struct Agent {

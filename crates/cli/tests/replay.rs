@@ -7,27 +7,19 @@
     reason = "tests of a host wait for real processes"
 )]
 
+mod command;
+
 use std::{
     fs,
     os::unix::fs::MetadataExt as _,
     path::Path,
-    process::{Command, Output, Stdio},
+    process::{Output, Stdio},
     thread,
     time::{Duration, Instant},
 };
 
+use command::command;
 use serde_json::Value;
-
-fn command(args: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_bellwether"));
-    for (name, _) in std::env::vars_os() {
-        if name.to_string_lossy().starts_with("BELLWETHER_") {
-            command.env_remove(name);
-        }
-    }
-    command.args(args);
-    command
-}
 
 fn bellwether(args: &[&str]) -> Output {
     command(args).output().expect("the binary under test runs")

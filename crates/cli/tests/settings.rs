@@ -1,21 +1,14 @@
 //! Verbs that need no agent: settings, keys, help.
 
-use std::{
-    fs,
-    os::unix::fs::PermissionsExt as _,
-    process::{Command, Output},
-};
+mod command;
 
+use std::{fs, os::unix::fs::PermissionsExt as _, process::Output};
+
+use command::command;
 use serde_json::Value;
 
 fn bellwether(args: &[&str]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_bellwether"));
-    for (name, _) in std::env::vars_os() {
-        if name.to_string_lossy().starts_with("BELLWETHER_") {
-            command.env_remove(name);
-        }
-    }
-    command.args(args).env("COLUMNS", "200").output().expect("the binary under test runs")
+    command(args).env("COLUMNS", "200").output().expect("the binary under test runs")
 }
 
 fn text(bytes: &[u8]) -> String {
