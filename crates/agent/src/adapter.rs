@@ -474,15 +474,17 @@ impl Adapter {
         }
     }
 
+    /// Whether it is listed, suspect or not.
+    fn lives(&self, id: NodeId) -> bool {
+        matches!(self.state_of(id), Some(MemberState::Alive | MemberState::Suspect))
+    }
+
     /// Who bears this name and lives, ourselves first.
     fn bearers<'a>(&'a self, name: &'a str) -> impl Iterator<Item = NodeId> + 'a {
-        let lives = |id: NodeId| {
-            matches!(self.state_of(id), Some(MemberState::Alive | MemberState::Suspect))
-        };
         let own = (self.node.plan().about.name == name).then_some(self.me().id);
         let others = self.records.keys().copied();
         own.into_iter()
-            .chain(others.filter(move |&id| lives(id) && self.node.name_of(id) == Some(name)))
+            .chain(others.filter(move |&id| self.lives(id) && self.node.name_of(id) == Some(name)))
     }
 
     /// Whether a member bears another's name: said once of the two, though one of them may come again.

@@ -64,8 +64,6 @@ impl Adapter {
     ) -> Vec<KeyUser> {
         let used: BTreeMap<NodeId, (Fingerprint, Time)> =
             used.map(|(peer, key, heard)| (peer.id, (key, heard))).collect();
-        let lives =
-            |id| matches!(self.state_of(id), Some(MemberState::Alive | MemberState::Suspect));
         let user = |id| {
             let LeaderStatus { id: text, name } = self.named(id);
             let (key, heard) = used.get(&id).copied().unzip();
@@ -73,7 +71,7 @@ impl Adapter {
             KeyUser { id: text, name, key, heard_ms: heard.map(|at| millis(now.since(at))) }
         };
         let mut users: Vec<KeyUser> =
-            self.records.keys().copied().filter(|&id| lives(id)).map(user).collect();
+            self.records.keys().copied().filter(|&id| self.lives(id)).map(user).collect();
         users.sort_by(|a, b| a.name.cmp(&b.name).then_with(|| a.id.cmp(&b.id)));
         users
     }

@@ -18,8 +18,8 @@ impl Adapter {
     /// Tries this address from now on.
     fn seek(&mut self, now: Time, address: SocketAddr, named: bool) {
         match self.seeds.iter_mut().find(|seed| seed.address == address) {
-            // Once a minute names are looked up again, which is no reason to hurry.
-            Some(known) if named => known.next = known.next.min(now + self.retry),
+            // Names are looked up again and again, which is no reason to hurry.
+            Some(_) if named => {}
             Some(known) => (known.next, known.in_vain, known.named) = (now, 0, false),
             None => self.seeds.push(Place::new(address, now, named)),
         }
