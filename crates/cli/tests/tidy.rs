@@ -20,8 +20,8 @@ use std::{
 
 /// What comes before the number in an id.
 const FAMILIES: &[&str] = &[
-    "A", "A-", "B", "C", "C-", "D", "DC", "E", "F", "G", "H", "H-", "K", "L", "M", "M-", "MI", "N",
-    "P", "P-", "Q", "R", "R-M", "RP", "S", "TA", "TV", "TV-", "V", "W", "X", "Z",
+    "A", "A-", "B", "C", "C-", "D", "DC", "E", "F", "G", "H", "H-", "HB-", "K", "L", "M", "M-",
+    "MI", "N", "P", "P-", "Q", "R", "R-M", "RP", "S", "TA", "TV", "TV-", "V", "W", "X", "Z",
 ];
 
 /// What looks like an id and is none, and why.

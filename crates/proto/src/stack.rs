@@ -175,6 +175,23 @@ pub enum Message {
     Churn(survey::Message),
 }
 
+impl Message {
+    /// Whether the receiver answers, if it has nothing against the sender.
+    pub const fn awaits_answer(&self) -> bool {
+        match self {
+            Self::Membership(message) => matches!(
+                message.body,
+                medley::Body::Ping { .. } | medley::Body::Join { .. } | medley::Body::Sync { .. }
+            ),
+            Self::Election(_, message) => matches!(
+                message,
+                churn_tolerant::Message::Query(_) | churn_tolerant::Message::Leader(_)
+            ),
+            Self::Churn(_) => false,
+        }
+    }
+}
+
 /// What must survive a restart, of all layers.
 #[derive(Clone, Debug, Default, Eq, Hash, PartialEq)]
 pub struct Durable {

@@ -119,13 +119,21 @@ pub enum Case {
     HalfStarted,
     /// Some have elected a great many leaders before; the others elect themselves before they meet them.
     Aged,
+    /// Everybody still reaches one node, and nobody anybody else: only that one reaches a majority by itself.
+    QuorumLoss,
+    /// Everybody still reaches two nodes, and nobody anybody else; and the leader reaches nobody at all.
+    Constrained,
+    /// Everybody reaches two others, but for the ends of the chain.
+    Chained,
+    /// The link between the leader and another is cut, and between some others.
+    Link,
     /// A random mixture of all the above.
     Swarm,
 }
 
 impl Case {
     /// Every case, in the order of reports.
-    pub const ALL: [Self; 23] = [
+    pub const ALL: [Self; 27] = [
         Self::Elect,
         Self::Crash,
         Self::Leave,
@@ -148,6 +156,10 @@ impl Case {
         Self::JoinElecting,
         Self::HalfStarted,
         Self::Aged,
+        Self::QuorumLoss,
+        Self::Constrained,
+        Self::Chained,
+        Self::Link,
         Self::Swarm,
     ];
 
@@ -161,7 +173,12 @@ impl Case {
                 | Self::JoinElecting
                 | Self::HalfStarted
                 | Self::Aged
-        )
+        ) || self.is_half_broken()
+    }
+
+    /// Whether some links are cut for good, and others not.
+    pub const fn is_half_broken(self) -> bool {
+        matches!(self, Self::QuorumLoss | Self::Constrained | Self::Chained | Self::Link)
     }
 
     /// The name in reports and on the command line.
@@ -189,6 +206,10 @@ impl Case {
             Self::JoinElecting => "join-electing",
             Self::HalfStarted => "half-started",
             Self::Aged => "aged",
+            Self::QuorumLoss => "quorum-loss",
+            Self::Constrained => "constrained",
+            Self::Chained => "chained",
+            Self::Link => "link",
             Self::Swarm => "swarm",
         }
     }

@@ -174,12 +174,12 @@ const PINS: [Pin; 22] = [
         &["fault.3={ at = '18s', kind = 'elect', target = 'leader' }"],
         "06bd6d7cdfa37415",
     ),
-    ("node", r#"node = { timing = { profile = "lan" } }"#, &[], "d73dc9d9d41d0ef0"),
+    ("node", r#"node = { timing = { profile = "lan" } }"#, &[], "d85b3c7b418c035b"),
     (
         "node, leased",
         r#"node = { election = { backup = { mode = "leased", members = ["node-0", "node-1", "node-2"] } } }"#,
         &[],
-        "ecec9569f8f66d43",
+        "16f80a673d3262cb",
     ),
 ];
 

@@ -4,6 +4,7 @@
 pub mod doubt;
 pub mod gossip;
 pub mod health;
+pub mod paths;
 pub mod pinged;
 pub mod replay;
 pub mod sampling;

@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use super::{About, Contest, Event, Kept, Listed, Message, Node};
+use super::{About, Contest, Event, Kept, Listed, Message, Node, relay::dispatch};
 use crate::{
     election::churn_tolerant,
     id::{NodeId, Peer},
@@ -15,6 +15,7 @@ use crate::{
 impl Node {
     pub(super) fn send_stack(
         &mut self,
+        now: Time,
         to: NodeId,
         message: stack::Message,
         out: &mut OutboxOf<Self>,
@@ -30,16 +31,18 @@ impl Node {
             let elects = !matches!(said, churn_tolerant::Message::Leader(_));
             seat.sent.electing += u64::from(elects);
         }
-        out.send(to, Message::Stack(message));
+        let message = Message::Stack(message);
+        dispatch(now, self.me, to, &message, &mut self.paths, out);
+        out.send(to, message);
     }
 
     pub(super) fn drain(&mut self, now: Time, out: &mut OutboxOf<Self>) {
         loop {
             while let Some(effect) = self.below.pop() {
                 match effect {
-                    Effect::Send { to, message } => self.send_stack(to, message, out),
-                    Effect::Broadcast(message) => self.tell_some(&message, out),
-                    Effect::Multicast(message) => self.tell_all(&message, out),
+                    Effect::Send { to, message } => self.send_stack(now, to, message, out),
+                    Effect::Broadcast(message) => self.tell_some(now, &message, out),
+                    Effect::Multicast(message) => self.tell_all(now, &message, out),
                     Effect::Persist(durable) => self.keep_stack(&durable, out),
                     Effect::Emit(stack::Event::Membership(event)) => {
                         self.on_membership(now, event, out);

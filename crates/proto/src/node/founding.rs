@@ -247,6 +247,11 @@ impl Founding {
         }
     }
 
+    /// Whether this node is a member, as far as names are known.
+    pub(super) fn knows(&self, id: NodeId) -> bool {
+        self.known.contains_key(&id)
+    }
+
     fn fact(&self) -> Fact {
         let life = Life { peer: self.me, inc: self.inc };
         Fact { life, kind: Kind::Member, witness: self.config.witness }

@@ -9,6 +9,7 @@
 //! Message  --of a later life of ours------> stops: answers name nobody, DuplicateIdentity
 //! Message  --of the membership or eventual> the stack
 //! Message  --of another mode--------------> the election it names
+//! Message  --for another node-------------> carried on: see `relay`
 //! Timeout  --the stack first: who has failed is known before anybody is elected; then what is due
 //! any      --later than `guard` after the
 //!            deadline---------------------> gives up leading first: it was stopped, and others may have got over it
@@ -27,6 +28,7 @@
 //! | [`founding`] | leased elections: how rings come to be |
 //! | [`voters`] | learned elections: who votes |
 //! | [`names`] | central elections: what those on the map are called |
+//! | `relay` | leased and learned elections: words carried on for others |
 //! | `codec` | how settings, facts and commands are written down |
 //! | `announced`, `disk`, `record`, `near` | announced elections; what survives; what a node is worth; who is near |
 //! | `answer`, `request`, `life`, `below` | what it answers; what it is told and asked; how it starts and ends; the stack |
@@ -70,7 +72,7 @@ use self::{
 };
 pub use self::{
     disk::{Durable, Kept},
-    packet::Message,
+    packet::{Carried, Message},
     plan::{FoundingConfig, Plan, Protocol, SeatPlan, SettingsError, VotersConfig},
     profile::{About, Position, check_name},
     record::KeptRecord,
@@ -91,6 +93,7 @@ use crate::{
     id::{Boot, NodeId, Peer},
     leadership::{Election, Leadership, Mode, Why},
     machine::{Input, InputOf, Machine, Outbox, OutboxOf, Rejected},
+    mechanism::paths::Paths,
     membership::medley::{ContactChange, MembershipEvent},
     rng::{Rng, Seed},
     stack::{self, Group, Stack, Standing},
@@ -111,6 +114,7 @@ pub mod plan;
 mod port;
 pub mod profile;
 mod record;
+mod relay;
 mod request;
 pub mod settings;
 #[cfg(test)]
@@ -234,6 +238,8 @@ pub struct Node {
     seed: Seed,
     stack: Stack,
     below: OutboxOf<Stack>,
+    /// The ways to the members, for the stack.
+    paths: Paths,
     seats: Vec<Seat>,
     /// What this node is worth, where that is learnt.
     record: Option<Record>,
@@ -274,6 +280,8 @@ struct Seat {
     sent: Sent,
     /// Whom others believe to lead, where the stack holds it.
     beliefs: BTreeMap<NodeId, (NodeId, Epoch)>,
+    /// The ways to those named, where they carry each other's words.
+    paths: Option<Paths>,
 }
 
 #[derive(Clone, Debug)]
@@ -375,6 +383,7 @@ impl Node {
                     Contest::Central(Box::new(Names::new(me, *config, own("central"))))
                 }
             };
+            let paths = seat.protocol.manner().map(|manner| Paths::new(me.id, manner));
             seats.push(Seat {
                 group,
                 contest,
@@ -382,10 +391,12 @@ impl Node {
                 barred: None,
                 sent: Sent::default(),
                 beliefs: BTreeMap::new(),
+                paths,
             });
         }
         Self {
             me,
+            paths: Paths::new(me.id, plan.manner),
             stack: Stack::new(me, plan.gossip, &groups, seed, Some(kept), vec![]),
             below: Outbox::new(),
             seats,
@@ -442,10 +453,11 @@ impl Node {
         out: &mut OutboxOf<Self>,
         act: impl FnOnce(&mut Contest, &mut Port<'_>) -> T,
     ) -> T {
-        let Self { seats, durable, disk, .. } = self;
-        let Seat { group, contest, sent, barred, .. } = &mut seats[at];
-        let (group, mute) = (*group, barred.is_some());
-        act(contest, &mut Port { now, group, out, durable, asked: &mut disk.asked, sent, mute })
+        let Self { seats, durable, disk, me, .. } = self;
+        let Seat { group, contest, sent, barred, paths, .. } = &mut seats[at];
+        let (me, group, mute, paths) = (*me, *group, barred.is_some(), paths.as_mut());
+        let asked = &mut disk.asked;
+        act(contest, &mut Port { now, me, group, out, durable, asked, sent, mute, paths })
     }
 
     fn each(
@@ -574,8 +586,27 @@ impl Node {
         message: &Message,
         out: &mut OutboxOf<Self>,
     ) -> Result<(), Rejected> {
+        if let Some(paths) = self.paths_for(message) {
+            paths.heard(now, from.id);
+        }
+        if let Message::Carried(carried) = message {
+            return self.on_carried(now, from, carried, out);
+        }
+        self.on_word(now, from, via, message, out)
+    }
+
+    /// The same, whichever way it came.
+    fn on_word(
+        &mut self,
+        now: Time,
+        from: Peer,
+        via: NodeId,
+        message: &Message,
+        out: &mut OutboxOf<Self>,
+    ) -> Result<(), Rejected> {
         let wrong = |group: Group| Err(Rejected::NoSuchElection { group: group.number() });
         match message {
+            Message::Carried(_) => Err(Rejected::Contradictory { from }),
             Message::Stack(message) => {
                 let before = self.stack.membership().incarnation();
                 let input = Input::Message { from, via, message };

@@ -16,7 +16,12 @@ const REACH: usize = 4;
 
 impl Node {
     /// Tells the nearest, or any if nobody's place is known.
-    pub(super) fn tell_some(&mut self, message: &stack::Message, out: &mut OutboxOf<Self>) {
+    pub(super) fn tell_some(
+        &mut self,
+        now: Time,
+        message: &stack::Message,
+        out: &mut OutboxOf<Self>,
+    ) {
         let mut members: Vec<NodeId> =
             self.stack.membership().members().map(|member| member.id).collect();
         for at in 0..members.len().min(REACH) {
@@ -26,13 +31,18 @@ impl Node {
         // Whose place is unknown keeps the order that was drawn, behind the others.
         members.sort_by(|&a, &b| self.metres_to(a).total_cmp(&self.metres_to(b)));
         members.truncate(REACH);
-        members.into_iter().for_each(|id| self.send_stack(id, message.clone(), out));
+        members.into_iter().for_each(|id| self.send_stack(now, id, message.clone(), out));
     }
 
-    pub(super) fn tell_all(&mut self, message: &stack::Message, out: &mut OutboxOf<Self>) {
+    pub(super) fn tell_all(
+        &mut self,
+        now: Time,
+        message: &stack::Message,
+        out: &mut OutboxOf<Self>,
+    ) {
         let members: Vec<NodeId> =
             self.stack.membership().members().map(|member| member.id).collect();
-        members.into_iter().for_each(|id| self.send_stack(id, message.clone(), out));
+        members.into_iter().for_each(|id| self.send_stack(now, id, message.clone(), out));
     }
 
     /// Tells the membership how far everybody is, in links: who is among the nearest is a neighbour, and the farthest of

@@ -37,7 +37,7 @@ use crate::{
         leased::{self, Flavour},
     },
     leadership::Mode,
-    mechanism::pinged::Patience,
+    mechanism::{paths::Manner, pinged::Patience},
     membership::{
         medley::{self, Addresses, Attention, Details, DetailsTooLong, Strategy},
         ring,
@@ -66,6 +66,8 @@ pub struct Plan {
     pub addresses: Addresses,
     /// Of the membership.
     pub gossip: medley::Config,
+    /// How its members get around broken links.
+    pub manner: Manner,
     /// How `c` is kept current.
     pub survey: estimate::Config,
     /// The elections, as configured.
@@ -137,6 +139,19 @@ pub struct VotersConfig {
 }
 
 impl Protocol {
+    /// How members look for a way around a broken link between them, before anybody is given up for it. `None` where
+    /// nobody carries words for others.
+    pub fn manner(&self) -> Option<Manner> {
+        let doubt = match self {
+            // A request is said again after a quarter and a half of its session: the latter goes all ways.
+            Self::Leased(config) => config.ring.session().div(8) * 3,
+            // The second heartbeat that is not answered goes all ways.
+            Self::Learned(config) => config.config.heartbeat().div(4) * 3,
+            Self::Eventual(_) | Self::Announced(_) | Self::Central(_) => return None,
+        };
+        Some(Manner { doubt, memory: doubt * 4, width: usize::MAX })
+    }
+
     /// Which promise.
     pub const fn mode(&self) -> Mode {
         match self {
@@ -180,6 +195,11 @@ impl Settings {
             about: self.about.clone(),
             addresses: self.addresses,
             gossip: self.gossip().map_err(|error| failed(&error))?,
+            manner: Manner {
+                doubt: self.timing.ack,
+                memory: self.timing.period * 64,
+                width: CARRIERS,
+            },
             survey: estimate::Config { start: c.max().unwrap_or(0), ..survey },
             seats: seats.collect::<Result<_, _>>()?,
             timing: self.timing,
@@ -210,7 +230,7 @@ impl Settings {
             .with_patience(patience)?
             .with_attention(attention)?
             .with_beat(Some(timing.beat))?;
-        Ok(gossip.with_local_health(true))
+        Ok(gossip.with_local_health(true).with_second_ping(true))
     }
 
     fn seat(&self, election: &ElectionSettings) -> Result<SeatPlan, SettingsError> {
@@ -308,7 +328,8 @@ impl Settings {
         let ring = ring::Config::hardened()
             .with_neighbours((members / 2).max(1))?
             .with_times(timing.lease, timing.arbitration)?
-            .with_drift(settings.drift)?;
+            .with_drift(settings.drift)?
+            .with_repeats(REPEATS);
         // A ring on a real clock, which wakes nobody on the microsecond. With a quorum of names it decides over places
         // only, and joiners may be late; without, the promise rests on it, and it gets what the clock needs, no more.
         let slack = match settings.flavour {
@@ -390,6 +411,11 @@ impl Settings {
     }
 }
 
+/// Arbitrary: more than SWIM asks for help, as links may be broken and nobody have noticed yet.
+const CARRIERS: usize = 6;
+/// How often a request for a lease is said again within its session. With three the first to go all ways, in the middle of
+/// the session, and its answer, may each take a quarter of it.
+const REPEATS: u32 = 3;
 /// `c` of UCB: a fraction of the difference between good and bad, where the program's 2 drowns it. Arbitrary.
 const OPTIMISM: f64 = 0.1;
 

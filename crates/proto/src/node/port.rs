@@ -1,11 +1,18 @@
 //! What elections say and keep, by way of the node.
 
-use super::{Durable, Kept, Message, Node, Sent};
-use crate::{id::NodeId, machine::OutboxOf, stack::Group, time::Time};
+use super::{Durable, Kept, Message, Node, Sent, relay::dispatch};
+use crate::{
+    id::{NodeId, Peer},
+    machine::OutboxOf,
+    mechanism::paths::Paths,
+    stack::Group,
+    time::Time,
+};
 
 /// What an election reaches of the node while it handles something.
 pub(super) struct Port<'a> {
     pub(super) now: Time,
+    pub(super) me: Peer,
     pub(super) group: Group,
     pub(super) out: &'a mut OutboxOf<Node>,
     pub(super) durable: &'a mut Durable,
@@ -13,6 +20,8 @@ pub(super) struct Port<'a> {
     pub(super) sent: &'a mut Sent,
     /// Whether the disk has refused what it has to keep.
     pub(super) mute: bool,
+    /// The ways to its members, if they carry each other's words.
+    pub(super) paths: Option<&'a mut Paths>,
 }
 
 impl Port<'_> {
@@ -21,11 +30,17 @@ impl Port<'_> {
         self.sent.electing += u64::from(elects);
     }
 
+    /// To one member, and by way of others if the link to it is in doubt.
     pub(super) fn send(&mut self, to: NodeId, message: Message, elects: bool) {
-        if !self.mute {
-            self.count(elects);
-            self.out.send(to, message);
+        if self.mute {
+            return;
         }
+        self.count(elects);
+        if let Some(paths) = self.paths.as_mut() {
+            let copies = dispatch(self.now, self.me, to, &message, paths, self.out);
+            (0..copies).for_each(|_| self.count(elects));
+        }
+        self.out.send(to, message);
     }
 
     /// To whoever is in range.

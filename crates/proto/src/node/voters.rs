@@ -119,6 +119,11 @@ impl Voters {
         self.running.as_ref().map(|(machine, _)| &**machine)
     }
 
+    /// Whether this node votes, or listens to those who do.
+    pub(super) fn knows(&self, id: NodeId) -> bool {
+        self.bound.values().any(|&voter| voter == id) || self.listed.contains_key(&id)
+    }
+
     /// Makes the machine, if every voter is known.
     fn build(&mut self) {
         if self.running.is_some() || self.bound.len() < self.config.voters.len() {

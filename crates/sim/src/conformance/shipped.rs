@@ -89,6 +89,9 @@ pub(super) fn trial(subject: &Subject, settings: &NodeSettings, case: Case, mut 
         let cut = FaultKind::Cut { from, to, both: true, length: None };
         faults.extend([add(START_SPREAD, cut), add(quiet, FaultKind::Heal)]);
     }
+    if case.is_half_broken() {
+        faults.extend(half_broken(case, nodes, quiet, &mut rng));
+    }
     if differs {
         let node = rng.below(nodes.into()) as u32;
         let other = other(&settings.common, node, nodes, &mut rng);
@@ -127,10 +130,10 @@ pub(super) fn trial(subject: &Subject, settings: &NodeSettings, case: Case, mut 
         // Once a ring is broken all names must be there to found another.
         ModeSettings::Leased(leased) if leased.flavour != Flavour::Quorum => whole && !differs,
         ModeSettings::Leased(_) | ModeSettings::Learned(_) => true,
+        // One leader to a segment: those of a segment hear each other.
+        ModeSettings::Announced(_) => !differs && !case.is_half_broken(),
         // Nothing is promised to those that go by different rules.
-        ModeSettings::Eventual(_) | ModeSettings::Announced(_) | ModeSettings::Central(_) => {
-            !differs
-        }
+        ModeSettings::Eventual(_) | ModeSettings::Central(_) => !differs,
     };
     Trial {
         scenario: Scenario {
@@ -145,6 +148,36 @@ pub(super) fn trial(subject: &Subject, settings: &NodeSettings, case: Case, mut 
         settled_by: Time::ZERO + settled,
         live,
     }
+}
+
+/// Which links are cut, and stay so.
+fn half_broken(case: Case, nodes: u32, at: Duration, rng: &mut Rng) -> Vec<Fault> {
+    let mut order: Vec<u32> = (0..nodes).collect();
+    for last in (1..order.len()).rev() {
+        order.swap(last, rng.below(last as u64 + 1) as usize);
+    }
+    let cut = |from, to| {
+        let kind = FaultKind::Cut { from: Some(from), to, both: true, length: None };
+        Fault { at, spread: Duration::ZERO, every: None, until: None, kind }
+    };
+    let one = |place: usize| Who::Nodes(vec![order[place]]);
+    let pairs = (0..order.len()).flat_map(|a| (0..a).map(move |b| (b, a)));
+    let mut faults: Vec<Fault> = pairs
+        .filter(|&(a, b)| match case {
+            Case::QuorumLoss => a != 0,
+            // Two, as one of them may be the leader.
+            Case::Constrained => a > 1,
+            Case::Chained => b > a + 1,
+            _ => (a, b) == (1, 2) && nodes > 3,
+        })
+        .map(|(a, b)| cut(one(a), Some(one(b))))
+        .collect();
+    match case {
+        Case::Constrained => faults.push(cut(Who::Leader, None)),
+        Case::Link => faults.push(cut(Who::Leader, Some(one(0)))),
+        _ => {}
+    }
+    faults
 }
 
 /// Everybody in range of everybody, or several hops.

@@ -110,8 +110,8 @@ pub(super) fn trouble(case: Case, rng: &mut Rng, faults: &mut Vec<Fault>) -> Dur
             add(Duration::ZERO, FaultKind::Late { who, until: at });
             at
         }
-        // Who is cut off from whom depends on who is aged: the shipped worlds see to it.
-        Case::Aged => at,
+        // Who is cut off from whom depends on who there is: the shipped worlds see to it.
+        Case::Aged | Case::QuorumLoss | Case::Constrained | Case::Chained | Case::Link => at,
         Case::Swarm => swarm(OF_MACHINES, rng, faults),
     }
 }

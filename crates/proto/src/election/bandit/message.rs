@@ -175,6 +175,11 @@ impl Kind {
     /// How many kinds there are.
     pub const COUNT: usize = 15;
 
+    /// Whether the receiver says something in turn, if all is well.
+    pub const fn awaits_answer(self) -> bool {
+        matches!(self, Self::ShareCandidate | Self::Heartbeat)
+    }
+
     /// Whether it belongs to an election, rather than to serving clients or watching nodes.
     pub const fn elects(self) -> bool {
         matches!(

@@ -256,8 +256,15 @@ impl Terms {
         out: &mut OutboxOf<Bandit>,
     ) {
         let Some(place) = common.place_of(peer.id) else { return };
+        let led = self.leader.filter(|led| led.peer == peer);
+        // Our own ears are to be believed more than lists, which may lack whoever is hard to reach: unless its next
+        // heartbeats stay away, it lives.
+        let until = led.map_or(now, |led| led.heard + common.config.heartbeat() * 2);
+        if failed && until > now {
+            return common.timers.set(Timer::Lease, until);
+        }
         common.gone(place, failed);
-        if self.leader.is_some_and(|led| led.peer == peer) {
+        if led.is_some() {
             self.suspected = Some(place);
             self.give_up_leader(now);
             self.stand(common, now, out);

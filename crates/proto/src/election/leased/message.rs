@@ -143,6 +143,23 @@ pub enum Body {
     },
 }
 
+impl Body {
+    /// Whether the receiver answers.
+    pub fn awaits_answer(&self) -> bool {
+        match self {
+            Self::Ring(message) => message.body.awaits_answer(),
+            Self::Claim { .. } | Self::Install => true,
+            Self::Grant { .. }
+            | Self::Refuse { .. }
+            | Self::Lead
+            | Self::LeadAck { .. }
+            | Self::Take { .. }
+            | Self::Forgo { .. }
+            | Self::Installed { .. } => false,
+        }
+    }
+}
+
 fn put_epoch(sink: &mut impl Sink, epoch: Epoch) {
     sink.varint(epoch.counter());
     sink.u64(epoch.minter().id.get());

@@ -122,6 +122,7 @@ pub struct Config {
     pub(super) local_health: bool,
     pub(super) patient_suspicion: bool,
     pub(super) beat: Option<Duration>,
+    pub(super) second_ping: bool,
 }
 
 impl Hash for Config {
@@ -147,10 +148,15 @@ impl Hash for Config {
             local_health,
             patient_suspicion,
             beat,
+            second_ping,
         } = self;
         (form, Real(exponent), selection, bag_cap, phase, carriers, piggyback).hash(state);
         (period, ack, suspicion, helpers, active, passive, join_retry, sync).hash(state);
         (caution, local_health, patient_suspicion, beat).hash(state);
+        // What most do without leaves no trace in digests that are older than it.
+        if second_ping {
+            second_ping.hash(state);
+        }
     }
 }
 
@@ -247,6 +253,7 @@ impl Config {
             local_health: false,
             patient_suspicion: false,
             beat: None,
+            second_ping: false,
         }
     }
 
@@ -415,6 +422,12 @@ impl Config {
             return Err(ConfigError::Beat { every });
         }
         Ok(Self { beat: every, ..self })
+    }
+
+    /// Whether a target that does not answer in time is pinged once more, besides asking helpers: for hosts that find
+    /// other ways for a word that was not answered.
+    pub const fn with_second_ping(self, second_ping: bool) -> Self {
+        Self { second_ping, ..self }
     }
 
     /// How often whoever is watched says that it lives.

@@ -167,6 +167,9 @@ impl Medley {
     /// R5. Cautious, whoever has reached it or anybody else lately is among the helpers.
     pub(super) fn on_no_ack(&mut self, now: Time, out: &mut OutboxOf<Self>) {
         let Some(Probe { sequence, target, .. }) = self.probe else { return };
+        if self.config.second_ping {
+            self.send(now, target, sequence, Body::Ping { on_behalf: None }, out);
+        }
         let except = self.table.position(target);
         let mut helpers = [0; MAX_HELPERS];
         let mut count = 0;

@@ -125,6 +125,7 @@ pub struct Config {
     pub(super) memory: Duration,
     pub(super) promises: bool,
     pub(super) hints: bool,
+    pub(super) repeats: u32,
 }
 
 /// Why a [`Config`] was refused. Nothing was changed.
@@ -185,6 +186,7 @@ impl Config {
             memory: t_arb,
             promises: true,
             hints: true,
+            repeats: 0,
         }
     }
 
@@ -259,6 +261,12 @@ impl Config {
             return Err(ConfigError::Drift { ppm });
         }
         Ok(Self { drift: ppm, ..self })
+    }
+
+    /// How often a request that is not acknowledged is said again within its session, at equal distances. Raising it makes
+    /// a lost packet cost less, and a dead neighbour so many packets more. When a session began does not depend on it.
+    pub const fn with_repeats(self, repeats: u32) -> Self {
+        Self { repeats, ..self }
     }
 
     /// Nodes outside the ring that only arbitrate: `count` of them from the identity `first` on. Pairwise, they sit

@@ -58,6 +58,9 @@ pub(super) struct Lease {
     /// When the other confirmed it: it may hold us to it from then on, acknowledged or not.
     held: Option<Time>,
     pending: bool,
+    /// As what the session was begun, and when its request is said again.
+    stage: Stage,
+    pub(super) again: Time,
     /// When the session is over, or the first begins.
     pub(super) due: Time,
     /// Since when the other has to be told of a new group.
@@ -91,6 +94,8 @@ impl Lease {
             acked: None,
             held: None,
             pending: false,
+            stage: Stage::Keep,
+            again: Time::NEVER,
             due,
             untold: None,
             differs: None,
@@ -158,7 +163,9 @@ impl Ring {
     ) {
         let length = self.config.session;
         let number = self.numbered + 1;
+        let again = self.again(now);
         let Some(lease) = self.lease_mut(life) else { return };
+        (lease.stage, lease.again) = (stage, again);
         lease.session += 1;
         lease.number = number;
         lease.started = now;
@@ -168,6 +175,28 @@ impl Ring {
         self.numbered = number;
         let session = self.lease_message(life, number, stage);
         self.say(out, life.id(), Body::Request(session));
+    }
+
+    /// When a request said now is said again, if it is not acknowledged.
+    fn again(&self, now: Time) -> Time {
+        match self.config.repeats {
+            0 => Time::NEVER,
+            repeats => now + self.config.session.div(u64::from(repeats) + 1),
+        }
+    }
+
+    /// Says a request again that was not acknowledged yet: it, or its acknowledgement, may have been lost. An
+    /// acknowledgement counts from when the session began, however often it was asked for.
+    pub(super) fn on_again_timer(&mut self, now: Time, out: &mut OutboxOf<Self>) {
+        let again = self.again(now);
+        let Some(lease) = self.leases.iter_mut().find(|lease| lease.again <= now) else { return };
+        let within = lease.pending && again < lease.started + self.config.session;
+        lease.again = if within { again } else { Time::NEVER };
+        let (life, number, stage, pending) = (lease.peer, lease.number, lease.stage, lease.pending);
+        if pending && !self.ignores(life) {
+            let session = self.lease_message(life, number, stage);
+            self.say(out, life.id(), Body::Request(session));
+        }
     }
 
     /// A request or acknowledgement with all that rides on it.
@@ -371,7 +400,7 @@ impl Ring {
         }
         self.take_in(now, by, session, out);
         let Some(lease) = self.lease_mut(by) else { return Ok(()) };
-        lease.pending = false;
+        (lease.pending, lease.again) = (false, Time::NEVER);
         lease.acked = Some(lease.started);
         lease.untold = lease.untold.filter(|&since| since > lease.started);
         if lease.state == State::Confirming {

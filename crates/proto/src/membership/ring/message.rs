@@ -270,6 +270,22 @@ pub enum Body {
     LeaveAck,
 }
 
+impl Body {
+    /// Whether the receiver answers, if it has nothing against the sender.
+    pub const fn awaits_answer(&self) -> bool {
+        matches!(
+            self,
+            Self::Request(_)
+                | Self::Ask { .. }
+                | Self::Propose { .. }
+                | Self::CloseAsk { .. }
+                | Self::Find
+                | Self::Lock
+                | Self::Tell { .. }
+        )
+    }
+}
+
 fn put_all<T: Wire>(sink: &mut impl Sink, all: &[T]) {
     sink.varint(all.len() as u64);
     all.iter().for_each(|one| one.encode(sink));

@@ -16,6 +16,7 @@
 //! Joining  --all acknowledged----------> Active
 //! Joining  --time up, Busy, refused----> Joining   Unlock; back off; a new incarnation       (R8.5)
 //! Active   --session over, acked-------> Active    Request of the next session               (R2.3)
+//! Active   --not acked for a while-----> Active    the same Request again                    (HB-6)
 //! Active   --session over, not acked---> Active    Ask to the group; ignore the accused      (R3, R4.1)
 //! Active   --Answer, majority----------> Active    the accused is condemned                  (R4.4)
 //! Active   --no majority by T_a--------> Out       Leave, Concede; or Joining again          (R6)
@@ -169,6 +170,8 @@ pub enum Timer {
     Burial,
     /// When a session is over, or a lease opens.
     Session,
+    /// When a request is said again.
+    Again,
     /// When a proposal, or a request to close, has had its time, or is made again.
     Proposal,
     /// When a phase of a join is over.
@@ -512,6 +515,7 @@ impl Ring {
             Timer::Verdict => self.on_verdict_timer(now, out),
             Timer::Burial => self.on_burial_timer(now, out),
             Timer::Session => self.on_session_timer(now, out),
+            Timer::Again => self.on_again_timer(now, out),
             Timer::Proposal => self.on_proposal_timer(now, out),
             Timer::Join => self.on_join_timer(now, out),
             Timer::Emit => self.on_emit_timer(now, out),
@@ -596,6 +600,7 @@ impl Machine for Ring {
         }
         for lease in &self.leases {
             at(lease.due, Timer::Session);
+            at(lease.again, Timer::Again);
             at(lease.proposal_due(), Timer::Proposal);
         }
         for &(time, _) in &self.emits {

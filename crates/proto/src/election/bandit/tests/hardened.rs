@@ -267,12 +267,22 @@ fn whoever_resigns_says_so_and_another_is_elected_at_once() {
 }
 
 #[test]
-fn a_membership_that_buries_the_leader_is_believed() {
+fn a_membership_that_buries_the_leader_is_believed_once_its_heartbeats_stay_away() {
     let mut nodes = Nodes::new(3, greedy(Profile::Hardened));
-    nodes.hear(1, ms(101), 0, &Message::Heartbeat { term: 3 });
+    let (failed, heartbeat) = (Feed::Failed(peer(0)), Message::Heartbeat { term: 3 });
+    nodes.hear(1, ms(101), 0, &heartbeat);
     nodes.input(1, ms(102), Input::Feed(Feed::Failed(Peer::new(id(0), Boot::new(9)))));
     assert_eq!(nodes.leader(1), Some(0), "another life");
-    let sent = nodes.input(1, ms(103), Input::Feed(Feed::Failed(peer(0))));
+    assert!(nodes.input(1, ms(103), Input::Feed(failed)).is_empty());
+    nodes.hear(1, ms(1_101), 0, &heartbeat);
+    nodes.input(1, ms(2_101), Input::Timeout);
+    assert_eq!(nodes.leader(1), Some(0), "it was heard since");
+    assert!(nodes.input(1, ms(2_102), Input::Feed(failed)).is_empty());
+    let sent = nodes.input(1, ms(3_101), Input::Timeout);
+    assert!(matches!(sent[..], [(None, Message::ShareCandidate { term: 4, .. })]), "{sent:?}");
+    // Whoever was silent for as long by then is given up at once.
+    nodes.hear(2, ms(101), 0, &heartbeat);
+    let sent = nodes.input(2, ms(2_101), Input::Feed(failed));
     assert!(matches!(sent[..], [(None, Message::ShareCandidate { term: 4, .. })]), "{sent:?}");
 }
 
