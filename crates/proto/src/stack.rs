@@ -183,10 +183,7 @@ impl Message {
                 message.body,
                 medley::Body::Ping { .. } | medley::Body::Join { .. } | medley::Body::Sync { .. }
             ),
-            Self::Election(_, message) => matches!(
-                message,
-                churn_tolerant::Message::Query(_) | churn_tolerant::Message::Leader(_)
-            ),
+            Self::Election(_, message) => matches!(message, churn_tolerant::Message::Query(_)),
             Self::Churn(_) => false,
         }
     }

@@ -174,12 +174,12 @@ const PINS: [Pin; 22] = [
         &["fault.3={ at = '18s', kind = 'elect', target = 'leader' }"],
         "06bd6d7cdfa37415",
     ),
-    ("node", r#"node = { timing = { profile = "lan" } }"#, &[], "d85b3c7b418c035b"),
+    ("node", r#"node = { timing = { profile = "lan" } }"#, &[], "5db7b4512f6312a6"),
     (
         "node, leased",
         r#"node = { election = { backup = { mode = "leased", members = ["node-0", "node-1", "node-2"] } } }"#,
         &[],
-        "16f80a673d3262cb",
+        "6df7346192472626",
     ),
 ];
 

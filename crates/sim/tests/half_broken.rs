@@ -159,3 +159,58 @@ fn a_leader_that_reaches_a_majority_somehow_is_kept() {
 fn a_leader_that_reaches_a_majority_somehow_is_kept_in_300_seeds_of_every_world() {
     judge_all(300);
 }
+
+/// Who cannot hear whom.
+#[derive(Clone, Copy, Debug)]
+enum Graph {
+    /// Everybody hears the first, and nobody anybody else.
+    Star,
+    /// A chain, and of all other links one in five.
+    Random,
+}
+
+/// Removals of members, all of whom live: in all, and from a minute after the cut on.
+fn removals(graph: Graph, profile: &str, seed: u64, minutes: u64) -> (u32, u32) {
+    let (nodes, mut rng) = (32, Seed::new(seed).named("sparse").rng());
+    let pairs = (0..nodes).flat_map(|b| (0..b).map(move |a| (a, b)));
+    let cuts: Vec<(u32, u32)> = pairs
+        .filter(|&(a, b)| match graph {
+            Graph::Star => a != 0,
+            Graph::Random => b != a + 1 && rng.chance(0.8),
+        })
+        .collect();
+    let end = format!("duration = \"{}s\"", 75 + 60 * minutes);
+    let text = text("eventual", nodes, &cuts).replace("duration = \"60s\"", &end);
+    let text = text.replace("profile = \"lan\"", &format!("profile = \"{profile}\""));
+    let scenario = Scenario::parse("sparse.toml", &text, &[]).expect("a scenario");
+    let (mut all, mut late) = (0, 0);
+    let mut count = |entry: bellwether_sim::log::Entry| {
+        if entry.what == "emit" && entry.detail.contains("Failed {") {
+            all += 1;
+            late += u32::from(entry.at > Time::ZERO + CUT + Duration::from_secs(60));
+        }
+    };
+    run_logged(&scenario, seed, Log::to(&mut count)).expect("a mesh");
+    (all, late)
+}
+
+#[test]
+fn nobody_on_a_star_is_taken_for_dead_once_all_know_who_hears_whom() {
+    assert_eq!(removals(Graph::Star, "mesh", 1, 2).1, 0);
+}
+
+#[test]
+#[ignore = "some minutes"]
+fn nobody_on_sparse_graphs_is_taken_for_dead_in_ten_minutes() {
+    let mut sum = 0;
+    for graph in [Graph::Star, Graph::Random] {
+        for profile in ["lan", "mesh"] {
+            let runs: Vec<(u32, u32)> =
+                (0..20).into_par_iter().map(|seed| removals(graph, profile, seed, 10)).collect();
+            let late: u32 = runs.iter().map(|&(_, late)| late).sum();
+            println!("{graph:?} {profile}: {runs:?}, {late} after the first minute");
+            sum += late;
+        }
+    }
+    assert_eq!(sum, 0);
+}

@@ -41,6 +41,9 @@ pub struct Manner {
     pub memory: Duration,
     /// Those asked to carry a word at most, where no way is known.
     pub width: usize,
+    /// Whether the first word that is carried has to arrive: else those asked try what they take to be good links, and
+    /// only the next word goes all ways.
+    pub at_once: bool,
 }
 
 /// What a member knows of the ways to the others.
@@ -193,15 +196,17 @@ impl Paths {
 
     /// Among few, and where many links are broken, as often as it takes; else a little farther each time.
     fn hops(&self, now: Time, link: &Link) -> u8 {
+        if link.floods == 0 && !self.manner.at_once {
+            return 1;
+        }
         let known =
             self.links.values().filter(|link| link.heard.is_some() || link.waiting.is_some());
         let (known, broken) = known.fold((0, 0), |(known, broken), link| {
             (known + 1, broken + usize::from(self.doubted(now, link)))
         });
-        if known <= FEW || broken * 4 >= known {
-            FARTHEST
-        } else {
-            1 << link.floods.min(FARTHEST.ilog2() as u8)
+        match known <= FEW || broken * 4 >= known {
+            true => FARTHEST,
+            false => 1 << link.floods.min(FARTHEST.ilog2() as u8),
         }
     }
 
@@ -227,25 +232,30 @@ impl Paths {
             by.push(way.by);
             next.way = Some(Way { waiting: way.waiting.or(Some(now)), ..way });
         } else if hops > 0 {
-            let others = self.links.iter().filter(|&(&id, link)| {
-                let sound = link.heard.is_some() && !self.doubted(now, link);
-                sound && id != to && !told.contains(&id)
-            });
-            by.extend(others.map(|(&id, _)| id));
-            if by.len() > self.manner.width {
-                // Those heard last, whose links are the surest; of equals others each time, lest it is the wrong ones for
-                // ever.
-                by.sort_by_cached_key(|id| {
-                    let heard = self.links.get(id).and_then(|link| link.heard);
-                    (Reverse(heard), mix(id.get() ^ mix(to.get() ^ now.as_micros())))
-                });
-                by.truncate(self.manner.width);
-            }
-            by.sort_unstable();
+            by = self.carriers(now, to, told);
             (next.flooded, next.floods) = (Some(now), next.floods.saturating_add(1));
         }
         self.links.insert(to, next);
         Detour { told: self.surely(now, &by), by, hops: hops.saturating_sub(1), unheard: false }
+    }
+
+    /// Those whose links are sound, and if these are too few some whose links may be: an answer may just have been lost.
+    /// Of many those heard last, whose links are the surest; of equals others each time, lest it is the wrong ones for
+    /// ever.
+    fn carriers(&self, now: Time, to: NodeId, told: &[NodeId]) -> Vec<NodeId> {
+        let others = self.links.iter().filter(|&(id, _)| *id != to && !told.contains(id));
+        let mut others: Vec<(bool, Reverse<Time>, u64, NodeId)> = others
+            .filter_map(|(&id, link)| {
+                let lot = mix(id.get() ^ mix(to.get() ^ now.as_micros()));
+                Some((self.doubted(now, link), Reverse(link.heard?), lot, id))
+            })
+            .collect();
+        others.sort_unstable();
+        let sound = others.iter().filter(|(doubted, ..)| !doubted).count();
+        let count = sound.max(FEWEST).min(self.manner.width);
+        let mut by: Vec<NodeId> = others.into_iter().take(count).map(|(.., id)| id).collect();
+        by.sort_unstable();
+        by
     }
 
     /// Whoever has been silent for long is probably gone, and costs everybody a packet each time.
@@ -262,6 +272,8 @@ impl Paths {
 
 /// Origins whose words are told apart at once. Arbitrary: many more than are hard to reach at one time.
 const MOST: usize = 1_024;
+/// With fewer carriers than that a lost answer would cut somebody off.
+const FEWEST: usize = 3;
 /// Among so many a word may as well reach all. Arbitrary.
 const FEW: usize = 24;
 /// Beyond that many no network is connected in earnest.
@@ -284,7 +296,7 @@ mod tests {
     }
 
     fn paths(width: usize) -> Paths {
-        Paths::new(id(0), Manner { doubt: DOUBT, memory: DOUBT * 4, width })
+        Paths::new(id(0), Manner { doubt: DOUBT, memory: DOUBT * 4, width, at_once: true })
     }
 
     /// A word of `origin` for us, or not.

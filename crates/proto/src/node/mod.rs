@@ -586,9 +586,7 @@ impl Node {
         message: &Message,
         out: &mut OutboxOf<Self>,
     ) -> Result<(), Rejected> {
-        if let Some(paths) = self.paths_for(message) {
-            paths.heard(now, from.id);
-        }
+        self.heard_directly(now, from.id);
         if let Message::Carried(carried) = message {
             return self.on_carried(now, from, carried, out);
         }

@@ -149,7 +149,7 @@ impl Protocol {
             Self::Learned(config) => config.config.heartbeat().div(4) * 3,
             Self::Eventual(_) | Self::Announced(_) | Self::Central(_) => return None,
         };
-        Some(Manner { doubt, memory: doubt * 4, width: usize::MAX })
+        Some(Manner { doubt, memory: doubt * 4, width: usize::MAX, at_once: true })
     }
 
     /// Which promise.
@@ -199,6 +199,7 @@ impl Settings {
                 doubt: self.timing.ack,
                 memory: self.timing.period * 64,
                 width: CARRIERS,
+                at_once: false,
             },
             survey: estimate::Config { start: c.max().unwrap_or(0), ..survey },
             seats: seats.collect::<Result<_, _>>()?,
@@ -230,7 +231,7 @@ impl Settings {
             .with_patience(patience)?
             .with_attention(attention)?
             .with_beat(Some(timing.beat))?;
-        Ok(gossip.with_local_health(true).with_second_ping(true))
+        Ok(gossip.with_local_health(true).with_repeated_pings(true))
     }
 
     fn seat(&self, election: &ElectionSettings) -> Result<SeatPlan, SettingsError> {

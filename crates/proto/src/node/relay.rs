@@ -46,17 +46,26 @@ impl Node {
         }
     }
 
+    /// A packet of this node has come without a detour: whatever it says, the link from there is good.
+    pub(super) fn heard_directly(&mut self, now: Time, from: NodeId) {
+        self.paths.heard(now, from);
+        for seat in &mut self.seats {
+            if let Some(paths) = seat.paths.as_mut().filter(|_| seat.contest.names(from)) {
+                paths.heard(now, from);
+            }
+        }
+    }
+
     /// Whether we would say something to this node ourselves.
     fn knows(&self, to: NodeId, message: &Message) -> bool {
+        let listed = || self.stack.membership().state_of(to).is_some();
         match message.group().map(|group| self.position(group)) {
             Some(Ok(at)) => match &self.seats[at].contest {
-                Contest::Leased(leased) => leased.knows(to),
-                Contest::Learned(learned) => learned.knows(to),
-                Contest::Eventual => self.stack.membership().state_of(to).is_some(),
-                Contest::Announced(_) | Contest::Central(_) => false,
+                Contest::Eventual => listed(),
+                contest => contest.names(to),
             },
             Some(Err(_)) => false,
-            None => self.stack.membership().state_of(to).is_some(),
+            None => listed(),
         }
     }
 
@@ -98,5 +107,16 @@ impl Node {
             out.send(by, Message::Carried(carried.clone()));
         }
         Ok(())
+    }
+}
+
+impl Contest {
+    /// Whether the settings of the election name this node, or it takes part.
+    fn names(&self, id: NodeId) -> bool {
+        match self {
+            Self::Leased(leased) => leased.knows(id),
+            Self::Learned(learned) => learned.knows(id),
+            Self::Eventual | Self::Announced(_) | Self::Central(_) => false,
+        }
     }
 }

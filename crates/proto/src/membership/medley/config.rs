@@ -122,7 +122,7 @@ pub struct Config {
     pub(super) local_health: bool,
     pub(super) patient_suspicion: bool,
     pub(super) beat: Option<Duration>,
-    pub(super) second_ping: bool,
+    pub(super) repeated_pings: bool,
 }
 
 impl Hash for Config {
@@ -148,14 +148,14 @@ impl Hash for Config {
             local_health,
             patient_suspicion,
             beat,
-            second_ping,
+            repeated_pings,
         } = self;
         (form, Real(exponent), selection, bag_cap, phase, carriers, piggyback).hash(state);
         (period, ack, suspicion, helpers, active, passive, join_retry, sync).hash(state);
         (caution, local_health, patient_suspicion, beat).hash(state);
         // What most do without leaves no trace in digests that are older than it.
-        if second_ping {
-            second_ping.hash(state);
+        if repeated_pings {
+            repeated_pings.hash(state);
         }
     }
 }
@@ -253,7 +253,7 @@ impl Config {
             local_health: false,
             patient_suspicion: false,
             beat: None,
-            second_ping: false,
+            repeated_pings: false,
         }
     }
 
@@ -424,10 +424,10 @@ impl Config {
         Ok(Self { beat: every, ..self })
     }
 
-    /// Whether a target that does not answer in time is pinged once more, besides asking helpers: for hosts that find
+    /// Whether a target that does not answer in time is pinged twice more, besides asking helpers: for hosts that find
     /// other ways for a word that was not answered.
-    pub const fn with_second_ping(self, second_ping: bool) -> Self {
-        Self { second_ping, ..self }
+    pub const fn with_repeated_pings(self, repeated_pings: bool) -> Self {
+        Self { repeated_pings, ..self }
     }
 
     /// How often whoever is watched says that it lives.

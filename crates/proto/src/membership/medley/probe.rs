@@ -18,6 +18,8 @@ pub(super) struct Probe {
     target: NodeId,
     /// How many were asked to ping it as well.
     helpers: u32,
+    /// Whether helpers were asked, and the ping repeated for the first time.
+    repeated: bool,
     /// Whether it is out of turn, and to end sooner.
     pub(super) urgent: bool,
 }
@@ -83,7 +85,8 @@ impl Medley {
             self.send(now, relay, self.sequence, Body::PingReq { target }, out);
             helpers = 1;
         }
-        self.probe = Some(Probe { sequence: self.sequence, target, helpers, urgent: false });
+        let (sequence, repeated) = (self.sequence, false);
+        self.probe = Some(Probe { sequence, target, helpers, repeated, urgent: false });
     }
 
     fn next_period(&mut self, now: Time) -> Time {
@@ -166,9 +169,13 @@ impl Medley {
 
     /// R5. Cautious, whoever has reached it or anybody else lately is among the helpers.
     pub(super) fn on_no_ack(&mut self, now: Time, out: &mut OutboxOf<Self>) {
-        let Some(Probe { sequence, target, .. }) = self.probe else { return };
-        if self.config.second_ping {
+        let Some(Probe { sequence, target, repeated, .. }) = self.probe else { return };
+        if self.config.repeated_pings {
             self.send(now, target, sequence, Body::Ping { on_behalf: None }, out);
+            if repeated {
+                return;
+            }
+            self.timers.set(Timer::Ack, now + self.config.ack * self.health.factor());
         }
         let except = self.table.position(target);
         let mut helpers = [0; MAX_HELPERS];
@@ -189,12 +196,14 @@ impl Medley {
         }
         if let Some(probe) = &mut self.probe {
             probe.helpers += count as u32;
+            probe.repeated = true;
         }
     }
 
     /// R6.
     pub(super) fn on_probe_end(&mut self, now: Time, out: &mut OutboxOf<Self>) {
         let Some(Probe { target, helpers, urgent, .. }) = self.probe.take() else { return };
+        self.timers.clear(Timer::Ack);
         if self.config.local_health {
             self.health.worsen();
         }
