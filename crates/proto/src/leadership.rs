@@ -115,6 +115,11 @@ pub enum Why {
         /// Since when.
         since: Time,
     },
+    /// This node hears others, and nobody answers it: it would lead those that cannot hear it.
+    NotHeard {
+        /// Since when.
+        since: Time,
+    },
     /// A later life of this node runs elsewhere: this one has stopped.
     Superseded {
         /// That life.
@@ -144,6 +149,9 @@ impl fmt::Display for Why {
             Self::Electing { since } => write!(f, "no leader since {since}"),
             Self::Unanswered { leader } => {
                 write!(f, "following {leader}, which has not answered yet")
+            }
+            Self::NotHeard { since } => {
+                write!(f, "hears others since {since}, and nobody answers it")
             }
             Self::NotKept { since } => {
                 write!(f, "the disk has refused what must be kept since {since}")

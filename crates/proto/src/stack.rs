@@ -176,6 +176,23 @@ pub enum Message {
 }
 
 impl Message {
+    /// Whether its sender has heard us.
+    pub const fn answers(&self) -> bool {
+        match self {
+            Self::Membership(message) => matches!(
+                message.body,
+                medley::Body::Ack { on_behalf: None }
+                    | medley::Body::IndirectAck { .. }
+                    | medley::Body::JoinAck { .. }
+                    | medley::Body::SyncAck { .. }
+            ),
+            Self::Election(_, message) => {
+                matches!(message, churn_tolerant::Message::Response(_))
+            }
+            Self::Churn(_) => false,
+        }
+    }
+
     /// Whether the receiver answers, if it has nothing against the sender.
     pub const fn awaits_answer(&self) -> bool {
         match self {

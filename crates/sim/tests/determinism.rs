@@ -174,7 +174,7 @@ const PINS: [Pin; 22] = [
         &["fault.3={ at = '18s', kind = 'elect', target = 'leader' }"],
         "06bd6d7cdfa37415",
     ),
-    ("node", r#"node = { timing = { profile = "lan" } }"#, &[], "5db7b4512f6312a6"),
+    ("node", r#"node = { timing = { profile = "lan" } }"#, &[], "5d2e2c12d38d9a62"),
     (
         "node, leased",
         r#"node = { election = { backup = { mode = "leased", members = ["node-0", "node-1", "node-2"] } } }"#,

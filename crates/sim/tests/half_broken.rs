@@ -108,7 +108,7 @@ fn cuts(world: World, nodes: u32, leader: u32, rng: &mut Rng) -> Vec<(u32, u32)>
 /// For how long after the cut not all that are connected agreed, up to the last time.
 fn unsettled(outcome: &Outcome) -> Duration {
     let cut = Time::ZERO + CUT;
-    let last = outcome.disagreements.iter().filter(|&&(_, to)| to > cut).next_back();
+    let last = outcome.disagreements.iter().rfind(|&&(_, to)| to > cut);
     last.map_or(Duration::ZERO, |&(_, to)| to.since(cut))
 }
 
@@ -213,4 +213,48 @@ fn nobody_on_sparse_graphs_is_taken_for_dead_in_ten_minutes() {
         }
     }
     assert_eq!(sum, 0);
+}
+
+/// For how long after nobody hears it any more a leader names itself, the last time included; and how long the others take
+/// to agree on another.
+fn mute(nodes: u32, seed: u64) -> (Duration, Duration) {
+    let leader = leader("eventual", nodes, seed);
+    let at = CUT.as_secs_f64();
+    let text = text("eventual", nodes, &[])
+        + &format!("[[fault]]\nat = \"{at}s\"\nkind = \"cut\"\nfrom = [{leader}]\n");
+    let scenario = Scenario::parse("mute.toml", &text, &[]).expect("a scenario");
+    let namings = Namings::default();
+    run_logged(&scenario, seed, Log::naming(&namings)).expect("a mesh");
+    let cut = Time::ZERO + CUT;
+    let mut named = vec![None; nodes as usize];
+    let (mut claimed, mut agreed) = (cut, None);
+    for naming in namings.borrow().iter() {
+        let node = naming.node.get() as usize;
+        if naming.at > cut && node == leader as usize && named[node] == Some(naming.node) {
+            claimed = naming.at;
+        }
+        named[node] = naming.leader;
+        let others = (0..nodes as usize).filter(|&other| other != leader as usize);
+        let mut others = others.map(|other| named[other]);
+        let first = others.next().flatten().filter(|id| id.get() != u64::from(leader));
+        if naming.at > cut && first.is_some() && others.all(|other| other == first) {
+            agreed = agreed.or(Some(naming.at));
+        }
+    }
+    if named[leader as usize].is_some_and(|id| id.get() == u64::from(leader)) {
+        claimed = Time::ZERO + END;
+    }
+    (claimed.since(cut), agreed.map_or(END, |at| at.since(cut)))
+}
+
+#[test]
+fn a_leader_that_nobody_hears_is_replaced_and_never_leads_again() {
+    for nodes in [3, 5, 7] {
+        let runs: Vec<_> = (0..20).into_par_iter().map(|seed| mute(nodes, seed)).collect();
+        let claimed = runs.iter().map(|run| run.0).max().expect("some");
+        let agreed = runs.iter().map(|run| run.1).max().expect("some");
+        println!("{nodes}: claimed for {claimed} at most, others agreed after {agreed} at most");
+        assert!(claimed <= Duration::from_secs(3), "{runs:?}");
+        assert!(agreed <= Duration::from_secs(2), "{runs:?}");
+    }
 }

@@ -214,6 +214,9 @@ impl Adapter {
                 format!("elected {} ago; nobody better objects", ago(since))
             }
             Why::Central { members: 1, .. } => "nobody else is in range".to_owned(),
+            Why::NotHeard { since } => {
+                format!("hears others, and for {} nobody has answered it", ago(since))
+            }
             Why::NotKept { since } => format!(
                 "the disk has refused what must be kept for {}: {}",
                 ago(since),

@@ -53,6 +53,8 @@ pub struct Paths {
     manner: Manner,
     links: BTreeMap<NodeId, Link>,
     numbered: u64,
+    /// When somebody last answered.
+    answered: Option<Time>,
     /// What was carried, or heard by way of others, by origin.
     carried: BTreeMap<NodeId, (Boot, ReplayWindow)>,
 }
@@ -64,6 +66,8 @@ struct Link {
     heard: Option<Time>,
     /// The first word we sent it directly since then that is answered.
     waiting: Option<Time>,
+    /// The same, since it last answered, whatever else it said.
+    asked: Option<Time>,
     /// When it last told us, by way of another, that it does not hear us.
     unheard: Option<Time>,
     way: Option<Way>,
@@ -108,8 +112,9 @@ pub struct Detour {
 
 impl Paths {
     /// Nobody heard yet.
-    pub const fn new(me: NodeId, manner: Manner) -> Self {
-        Self { me, manner, links: BTreeMap::new(), numbered: 0, carried: BTreeMap::new() }
+    pub fn new(me: NodeId, manner: Manner) -> Self {
+        let (links, carried) = (BTreeMap::new(), BTreeMap::new());
+        Self { me, manner, links, numbered: 0, answered: None, carried }
     }
 
     /// A packet of this member has reached us directly.
@@ -118,6 +123,25 @@ impl Paths {
             let link = self.links.entry(from).or_default();
             (link.heard, link.waiting, link.floods) = (Some(now), None, 0);
         }
+    }
+
+    /// This member has answered us.
+    pub fn answered(&mut self, now: Time, from: NodeId) {
+        self.answered = Some(now);
+        if let Some(link) = self.links.get_mut(&from) {
+            link.asked = None;
+        }
+    }
+
+    /// Whether we hear somebody who does not answer, and for as long as `patience` nobody has answered: then it is us that
+    /// nobody hears (HB-9). Who hears nobody at all is alone, which is something else.
+    pub fn is_unheard(&self, now: Time, patience: Duration) -> bool {
+        let silent = |at: Time| now.since(at) >= patience;
+        let speaks = |link: &Link| {
+            let late = link.asked.filter(|&at| silent(at)).map(|at| at + self.manner.doubt * 3);
+            late.is_some_and(|late| link.heard >= Some(late))
+        };
+        self.answered.is_none_or(silent) && self.links.values().any(speaks)
     }
 
     /// `by` has brought a word. Whether it is new; nothing is learnt from copies.
@@ -177,8 +201,9 @@ impl Paths {
             detour = Detour { unheard: detour.unheard, ..self.detour(now, to, &[], hops) };
         }
         if awaits {
-            let waiting = &mut self.links.entry(to).or_default().waiting;
-            *waiting = waiting.or(Some(now));
+            let link = self.links.entry(to).or_default();
+            link.waiting = link.waiting.or(Some(now));
+            link.asked = link.asked.or(Some(now));
         }
         detour
     }

@@ -183,9 +183,12 @@ impl Node {
         let answer = match &seat.contest {
             Contest::Eventual => match self.stack.election(seat.group) {
                 // Whoever is told that this node leads acts on it.
-                Some(election) => match election.tentative() {
-                    Some(since) => Leadership::unknown(mode, Why::Electing { since }),
-                    None => election.leadership(),
+                Some(election) => match (election.tentative(), self.unheard) {
+                    (Some(since), _) => Leadership::unknown(mode, Why::Electing { since }),
+                    (None, Some(since)) if election.leadership().leader == Some(self.me.id) => {
+                        Leadership::unknown(mode, Why::NotHeard { since })
+                    }
+                    (None, _) => election.leadership(),
                 },
                 None => Leadership::unknown(mode, Why::NotRunning),
             },

@@ -240,6 +240,8 @@ pub struct Node {
     below: OutboxOf<Stack>,
     /// The ways to the members, for the stack.
     paths: Paths,
+    /// Since when nobody hears us, though we hear others.
+    unheard: Option<Time>,
     seats: Vec<Seat>,
     /// What this node is worth, where that is learnt.
     record: Option<Record>,
@@ -397,6 +399,7 @@ impl Node {
         Self {
             me,
             paths: Paths::new(me.id, plan.manner),
+            unheard: None,
             stack: Stack::new(me, plan.gossip, &groups, seed, Some(kept), vec![]),
             below: Outbox::new(),
             seats,
@@ -436,7 +439,9 @@ impl Node {
     /// As others are told.
     fn stands(&self, at: usize) -> Standing {
         let standing = self.plan.seats[at].standing;
-        Standing { observer: standing.observer || self.seats[at].dirty, ..standing }
+        let seat = &self.seats[at];
+        let unheard = self.unheard.is_some() && matches!(seat.contest, Contest::Eventual);
+        Standing { observer: standing.observer || seat.dirty || unheard, ..standing }
     }
 
     fn standings(&self) -> Vec<(Group, Standing)> {
@@ -606,6 +611,9 @@ impl Node {
         match message {
             Message::Carried(_) => Err(Rejected::Contradictory { from }),
             Message::Stack(message) => {
+                if message.answers() {
+                    self.paths.answered(now, from.id);
+                }
                 let before = self.stack.membership().incarnation();
                 let input = Input::Message { from, via, message };
                 self.stack.handle(now, input, &mut self.below)?;
@@ -734,6 +742,7 @@ impl Machine for Node {
             // Nothing has changed, so nothing else has to be looked at.
             return result;
         }
+        self.look_who_hears_us(now, out);
         self.drain(now, out);
         self.go_on_leaving(now, out);
         self.drain(now, out);

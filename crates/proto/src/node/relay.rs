@@ -56,6 +56,24 @@ impl Node {
         }
     }
 
+    /// Whether nobody hears us, though we hear others (HB-9). Nobody is led by such a node: it gives up what it leads and
+    /// stands for nothing until somebody answers it, though its membership has buried all others meanwhile.
+    pub(super) fn look_who_hears_us(&mut self, now: Time, out: &mut OutboxOf<Self>) {
+        let patience = self.plan.timing.period + self.plan.timing.ack * 4;
+        let unheard = self.paths.is_unheard(now, patience);
+        if unheard == self.unheard.is_some() {
+            return;
+        }
+        self.unheard = unheard.then_some(now);
+        for at in 0..self.seats.len() {
+            if unheard && matches!(self.seats[at].contest, Contest::Eventual) {
+                self.void(now, at, out);
+            }
+        }
+        self.introduce(now);
+        self.drain(now, out);
+    }
+
     /// Whether we would say something to this node ourselves.
     fn knows(&self, to: NodeId, message: &Message) -> bool {
         let listed = || self.stack.membership().state_of(to).is_some();
