@@ -87,6 +87,29 @@ impl<'n> Agents<'n> {
         own: impl Fn(&Path, usize) -> Vec<String>,
     ) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
+        Self::start_in(folder, net, cluster, hosts, flags, own)
+    }
+
+    /// The same, where disks are never slow: in memory.
+    pub(crate) fn start_in_memory(
+        net: &'n Net,
+        cluster: &str,
+        hosts: &[usize],
+        flags: &[&str],
+        own: impl Fn(&Path, usize) -> Vec<String>,
+    ) -> Self {
+        let folder = tempfile::tempdir_in("/dev/shm").expect("a folder");
+        Self::start_in(folder, net, cluster, hosts, flags, own)
+    }
+
+    fn start_in(
+        folder: tempfile::TempDir,
+        net: &'n Net,
+        cluster: &str,
+        hosts: &[usize],
+        flags: &[&str],
+        own: impl Fn(&Path, usize) -> Vec<String>,
+    ) -> Self {
         let path = folder.path().to_owned();
         let mut keygen = Command::new(binary());
         keygen.arg("keygen").arg(folder.path().join("key")).stdout(Stdio::null());
