@@ -367,7 +367,7 @@ impl<'n> World<'n> {
             repeated.len(),
         );
         // Who does not look does not find.
-        if packets < 1_000 || MODES.iter().any(|mode| of(&mode) < 10) {
+        if packets < 1_000 || MODES.iter().any(|mode| of(mode) < 10) {
             failures.push(format!("too little was seen: {words}"));
         }
         (words, failures)
