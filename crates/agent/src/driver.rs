@@ -136,7 +136,7 @@ impl Driver {
             }
         }
         let by = self.transport.sealer().superseded()?;
-        if !self.transport.sealer().is_accepted() {
+        if !self.transport.sealer().was_first() {
             return Some(by);
         }
         self.node.on_superseded(now, by, &self.inbox);

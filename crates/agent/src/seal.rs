@@ -54,6 +54,7 @@ use crate::{
     status::KeyStatus,
 };
 
+mod own;
 mod packet;
 
 /// Seals what this node sends and opens what it receives. Knows no socket and no clock.
@@ -101,6 +102,9 @@ pub struct Sealer {
     superseded: Option<Boot>,
     /// Whether somebody has sealed something for this life of ours, and known no later one.
     accepted: bool,
+    /// The hello by which we asked a later life of ours that had greeted us whether it lives, and whether it does.
+    challenged: Option<u32>,
+    greeted: bool,
     /// Whether bytes are a message that a member could mean.
     sensible: fn(&[u8]) -> bool,
 }
@@ -166,6 +170,8 @@ impl Sealer {
             answer: None,
             superseded: None,
             accepted: false,
+            challenged: None,
+            greeted: false,
             sensible: |_| true,
         }
     }
@@ -225,18 +231,6 @@ impl Sealer {
         })
     }
 
-    /// The newest life of our own identity, if it is a later one than ours: another node runs under it, or ours was
-    /// started with a boot number smaller than one it had before. We heard it ourselves, or one of those that
-    /// refuse us for it told us.
-    pub const fn superseded(&self) -> Option<Boot> {
-        self.superseded
-    }
-
-    /// Whether anybody has taken this life for our newest one.
-    pub const fn is_accepted(&self) -> bool {
-        self.accepted
-    }
-
     /// The keys we use ourselves. Who is a member is not known here.
     pub fn status(&self) -> KeyStatus {
         let accepts: Vec<Fingerprint> = self.roots.iter().map(|root| root.fingerprint).collect();
@@ -293,6 +287,10 @@ impl Sealer {
         match self.answer.take() {
             None => false,
             Some(Answer::Hello) => self.hello(out).is_ok(),
+            Some(Answer::Challenge) => {
+                self.challenged = self.hello(out).ok();
+                self.challenged.is_some()
+            }
             Some(Answer::Welcome { to, answers, newest }) => {
                 let mut body = [0; WELCOME];
                 body[..ECHO].copy_from_slice(&answers.to_le_bytes());
@@ -330,8 +328,14 @@ impl Sealer {
         let body = header.length..length - TAG;
         let from = header.from;
         if from.id == self.me.id {
-            self.supersede(from.boot);
-            return Err(Drop::Duplicate);
+            let earlier = from.boot < self.me.boot;
+            match header.kind {
+                _ if earlier => self.tell_earlier(now, &header, length),
+                Kind::Hello | Kind::Group if !self.accepted => self.challenge(now, length),
+                Kind::Welcome => self.on_own_welcome(from.boot, &packet[body])?,
+                Kind::Hello | Kind::Group | Kind::Message => self.supersede(from.boot),
+            }
+            return Err(if earlier { Drop::OldBoot } else { Drop::Duplicate });
         }
         let content = match header.kind {
             Kind::Message => {
@@ -524,7 +528,12 @@ impl Sealer {
             return Err(Drop::OwnPacket);
         }
         if from.id == self.me.id && from.boot < self.me.boot {
-            return Err(Drop::OldBoot);
+            // A recording, or somebody in need of being told, whom nobody else may ever tell.
+            let answered = matches!(header.kind, Kind::Hello | Kind::Group);
+            return match purpose {
+                Purpose::Datagram if answered => Ok(()),
+                Purpose::Datagram | Purpose::Stream => Err(Drop::OldBoot),
+            };
         }
         let Some(proven) = self.peers.get(&from.id).and_then(|known| known.proven.as_ref()) else {
             return Ok(());
@@ -602,12 +611,6 @@ impl Sealer {
 
     fn newest_life(&self, id: NodeId) -> Option<Boot> {
         Some(self.peers.get(&id)?.proven.as_ref()?.boot)
-    }
-
-    fn supersede(&mut self, by: Boot) {
-        if by > self.me.boot && is_plausible(self.me.boot, by) {
-            self.superseded = self.superseded.max(Some(by));
-        }
     }
 
     fn proven(&self, peer: Peer) -> Option<&Proven> {
@@ -693,7 +696,13 @@ struct Proven {
 
 enum Answer {
     Hello,
-    Welcome { to: Peer, answers: u32, newest: Boot },
+    /// The same, to a later life of our own.
+    Challenge,
+    Welcome {
+        to: Peer,
+        answers: u32,
+        newest: Boot,
+    },
 }
 
 /// Answers to what may be recordings.

@@ -198,6 +198,7 @@ pub(crate) fn is_leader(args: &IsLeader) -> Result<Exit, Failure> {
                 "is_leader",
                 "leader",
                 "epoch",
+                "epoch_durable",
                 "settled",
                 "valid_for_ms",
                 "valid_until_us",

@@ -56,9 +56,18 @@ impl Tap {
     /// What the system said.
     pub fn listen(&self, span: Duration) -> io::Result<Vec<(Instant, Datagram)>> {
         let begun = Instant::now();
+        self.listen_while(|| begun.elapsed() < span)
+    }
+
+    /// The same, for as long as this holds: asked at every packet, and many times a second.
+    ///
+    /// # Errors
+    ///
+    /// What the system said.
+    pub fn listen_while(&self, lasts: impl Fn() -> bool) -> io::Result<Vec<(Instant, Datagram)>> {
         let (mut heard, mut known) = (Vec::new(), BTreeSet::new());
         let mut packet = [0; 2_048];
-        while begun.elapsed() < span {
+        while lasts() {
             let length = match recv(&self.0, &mut packet[..], RecvFlags::empty()) {
                 Ok((length, _)) => length,
                 Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => continue,

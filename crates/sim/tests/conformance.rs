@@ -4,6 +4,7 @@
 
 use std::collections::BTreeMap;
 
+use bellwether_proto::Duration;
 use bellwether_sim::conformance::{Case, Subject, subjects, sweep};
 
 fn named(name: &str) -> Subject {
@@ -38,6 +39,19 @@ fn elections_keep_their_promise_in_every_case() {
         for (situation, seeds) in situations {
             assert!(seeds > 0, "{}: {situation:?} never arose: nothing was shown", subject.name);
         }
+    }
+}
+
+/// Whatever a group's age, in a thousand histories of each mode in which that is so. Where only a round that is over tells who
+/// leads, and where a majority decides, the longest takes longer.
+#[test]
+fn old_groups_and_newcomers_have_one_leader_within_ten_seconds() {
+    for subject in ["eventual", "eventual-optimistic", "announced", "central"].map(named) {
+        let verdict = sweep(&subject, Case::Aged, 1, 1_000 * subject.cost, || ());
+        assert_eq!((verdict.seeds, verdict.failures), (1_000, vec![]), "{}", subject.name);
+        let longest = verdict.settled_after.expect("it is promised");
+        println!("{}: at most {longest}", subject.name);
+        assert!(longest <= Duration::from_secs(10), "{}: {longest}", subject.name);
     }
 }
 

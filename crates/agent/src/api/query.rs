@@ -107,6 +107,7 @@ pub(super) async fn is_leader(
         "is_leader": election.is_leader,
         "leader": election.leader,
         "epoch": election.epoch,
+        "epoch_durable": election.epoch_durable,
         "valid_for_ms": election.valid_for_ms,
         "valid_until_us": election.valid_until_us,
     });

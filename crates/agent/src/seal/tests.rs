@@ -454,13 +454,65 @@ fn whoever_lives_under_a_taken_identity_is_told() {
     open(&mut older, &told).unwrap();
     assert_eq!(older.superseded(), Some(Boot::new(8)));
     // Or they hear each other.
-    let mut older = sealer(1, 7);
+    let (mut older, _) = acquainted();
     let greeting = hello(&mut newer);
     assert_eq!(open(&mut older, &greeting), Err(Drop::Duplicate));
     assert_eq!((answer(&mut older), older.superseded()), (None, Some(Boot::new(8))));
     let greeting = hello(&mut older);
     assert_eq!(open(&mut newer, &greeting), Err(Drop::OldBoot));
     assert_eq!(newer.superseded(), None, "the newer one has nothing to fear");
+}
+
+/// Nobody else may be there to tell it.
+#[test]
+fn an_earlier_life_is_told_by_the_later_one_itself() {
+    let mut newer = sealer(1, 8);
+    let mut older = sealer(1, 7);
+    let greeting = hello(&mut older);
+    assert_eq!(open(&mut newer, &greeting), Err(Drop::OldBoot));
+    let told = answer(&mut newer).unwrap();
+    assert!(told.len() <= greeting.len());
+    assert_eq!(open(&mut older, &told), Err(Drop::Duplicate));
+    assert_eq!((older.superseded(), older.was_first()), (Some(Boot::new(8)), false));
+    // What it says to everybody is answered by a hello, if that is no longer.
+    let mut older = sealer(1, 7);
+    for (length, answered) in [(10, false), (40, true)] {
+        let mut word = Vec::new();
+        older.seal_group(&vec![1; length], &mut word).unwrap();
+        assert_eq!(open(&mut newer, &word), Err(Drop::OldBoot));
+        let greeting = answer(&mut newer);
+        assert_eq!(greeting.is_some(), answered, "{length} bytes");
+        if let Some(greeting) = greeting {
+            assert!(greeting.len() <= word.len());
+            assert_eq!(open(&mut older, &greeting), Err(Drop::Duplicate));
+            let asked = answer(&mut older).unwrap();
+            assert_eq!(open(&mut newer, &asked), Err(Drop::OldBoot));
+            let told = answer(&mut newer).unwrap();
+            assert_eq!(open(&mut older, &told), Err(Drop::Duplicate));
+        }
+    }
+    assert_eq!((older.superseded(), older.was_first()), (Some(Boot::new(8)), true));
+    // Without the key nobody is told anything.
+    let mut forged = hello(&mut sealer(1, 7));
+    *forged.last_mut().unwrap() ^= 1;
+    assert_eq!(open(&mut newer, &forged), Err(Drop::Auth));
+    assert_eq!((answer(&mut newer), newer.superseded()), (None, None));
+}
+
+/// Two that nobody else knows would else begin lives above each other for ever.
+#[test]
+fn of_two_alone_the_one_that_was_greeted_stops_and_recordings_stop_nobody() {
+    let (mut first, mut later) = (sealer(1, 7), sealer(1, 8));
+    let greeting = hello(&mut later);
+    assert_eq!(open(&mut first, &greeting), Err(Drop::Duplicate));
+    assert_eq!(first.superseded(), None, "it may be a recording");
+    let asked = answer(&mut first).unwrap();
+    assert!(asked.len() <= greeting.len());
+    assert_eq!(open(&mut later, &asked), Err(Drop::OldBoot));
+    let told = answer(&mut later).unwrap();
+    assert_eq!(open(&mut first, &told), Err(Drop::Duplicate));
+    assert_eq!((first.superseded(), first.was_first()), (Some(Boot::new(8)), true));
+    assert_eq!((later.superseded(), later.was_first()), (None, false));
 }
 
 /// Whoever holds the key can seal as any life of anybody. It must not take more than a life that could be to be believed, nor

@@ -87,6 +87,29 @@ impl<'n> Agents<'n> {
         own: impl Fn(&Path, usize) -> Vec<String>,
     ) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
+        Self::start_in(folder, net, cluster, hosts, flags, own)
+    }
+
+    /// The same, where disks are never slow: in memory.
+    pub(crate) fn start_in_memory(
+        net: &'n Net,
+        cluster: &str,
+        hosts: &[usize],
+        flags: &[&str],
+        own: impl Fn(&Path, usize) -> Vec<String>,
+    ) -> Self {
+        let folder = tempfile::tempdir_in("/dev/shm").expect("a folder");
+        Self::start_in(folder, net, cluster, hosts, flags, own)
+    }
+
+    fn start_in(
+        folder: tempfile::TempDir,
+        net: &'n Net,
+        cluster: &str,
+        hosts: &[usize],
+        flags: &[&str],
+        own: impl Fn(&Path, usize) -> Vec<String>,
+    ) -> Self {
         let path = folder.path().to_owned();
         let mut keygen = Command::new(binary());
         keygen.arg("keygen").arg(folder.path().join("key")).stdout(Stdio::null());
@@ -132,15 +155,20 @@ impl<'n> Agents<'n> {
     /// Starts the agent with what it left on disk, if it ran before.
     pub(crate) fn run(&mut self, at: usize) {
         let (host, folder) = (self.agents[at].host, self.data_dir(at));
-        self.agents[at].process = Some(self.spawn(at, host, &folder));
+        self.agents[at].process = Some(self.spawn(at, host, &folder, &self.log(at)));
     }
 
-    /// Starts the agent of one host on another host, with a copy of its disk.
+    /// Starts the agent of one host on another host, with a copy of its disk. What it says is written into that folder.
     pub(crate) fn run_copy(&self, at: usize, host: usize, folder: &Path) -> Child {
-        self.spawn(at, host, folder)
+        self.spawn(at, host, folder, &folder.join(COPY_LOG))
     }
 
-    fn spawn(&self, at: usize, host: usize, folder: &Path) -> Child {
+    /// What a copy has written down.
+    pub(crate) fn words_of_copy(folder: &Path) -> String {
+        fs::read_to_string(folder.join(COPY_LOG)).unwrap_or_default()
+    }
+
+    fn spawn(&self, at: usize, host: usize, folder: &Path, log: &Path) -> Child {
         let mut command = self.net.host(host).command(&binary());
         command.args(["agent", "--name", &self.name(at), "--cluster", &self.cluster]);
         command.arg("--key-file").arg(self.key_file()).arg("--data-dir").arg(folder);
@@ -148,7 +176,7 @@ impl<'n> Agents<'n> {
         let seeds = self.agents.iter().take(3);
         command.args(seeds.map(|agent| format!("{}:7738", Net::address(agent.host))));
         command.args(&self.flags).args(&self.agents[at].flags);
-        let log = fs::File::options().create(true).append(true).open(self.log(at));
+        let log = fs::File::options().create(true).append(true).open(log);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log.expect("a log"));
         command.spawn().expect("the binary under test runs")
     }
@@ -444,6 +472,8 @@ pub(crate) fn until<T>(within: Duration, what: &str, mut look: impl FnMut() -> O
 fn epoch(value: &Value) -> Option<Epoch> {
     value.as_str().map(|text| text.parse().expect("an epoch"))
 }
+
+const COPY_LOG: &str = "copy.log";
 
 /// The build under test; `HOSTS_BINARY` names another one.
 pub(crate) fn binary() -> String {

@@ -11,9 +11,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-use bellwether_agent::KeyRing;
+use bellwether_agent::{KeyRing, Sealer};
 use bellwether_hosts::{Datagram, Memory, Net, memory, run_time};
-use bellwether_proto::{Epoch, Peer};
+use bellwether_proto::{Boot, Epoch, Peer};
 
 use crate::{
     agents::{Agents, until},
@@ -254,6 +254,47 @@ fn garbage_forgeries_and_recordings_are_refused_by_reason_and_change_nothing() {
     for reason in ["short", "not-ours", "version", "other-cluster", "too-large", "auth"] {
         assert!(of(&grown, &[reason]) > 0, "{reason}: {grown:?}");
     }
+    let unrest = calm.end(&agents);
+    assert!(unrest.changes.is_empty() || unrest.gap > PATIENCE, "{unrest:?}");
+}
+
+/// With the key one is believed, but not everything: neither a life that the leader could never exceed nor one that has said
+/// nothing sensible takes its place, at anybody's, and it does not stop for either.
+#[test]
+fn lives_of_the_leader_that_cannot_be_or_say_nothing_evict_nobody() {
+    let Some(net) = hosts(4) else { return };
+    let agents = Agents::start(&net, "garden", &[0, 1, 2], &[]);
+    let attacker = Attacker::on(&net, 3);
+    formed(&agents, seconds(10));
+    let lives = lives(&record(&net, seconds(2)), 3);
+    let ring = KeyRing::read(&agents.key_file()).expect("the cluster's key");
+    let calm = Calm::of(&agents);
+    let victim = lives[calm.leader];
+    for (later, reason) in [(1 << 63, "implausible-boot"), (1, "malformed")] {
+        let boot = Boot::new(victim.boot.get() + later);
+        for at in agents.all().filter(|&at| at != calm.leader) {
+            let mut thief = Sealer::new(&ring, "garden", Peer::new(victim.id, boot));
+            thief.learn(lives[at]);
+            let before = refused(&agents, at);
+            for _ in 0..2 {
+                let mut packet = Vec::new();
+                thief.seal(lives[at].id, &[0xff], &mut packet).expect("it was met");
+                attacker.send_as(calm.leader, at, &packet);
+            }
+            until(seconds(5), reason, || {
+                let grown = grown(&before, &refused(&agents, at));
+                (of(&grown, &[reason]) == 2).then_some(())
+            });
+        }
+        // To itself, as whoever would be the later one.
+        let mut thief = Sealer::new(&ring, "garden", Peer::new(victim.id, boot));
+        let mut packet = Vec::new();
+        thief.hello(&mut packet).expect("numbers are left");
+        if reason == "implausible-boot" {
+            attacker.send_as((calm.leader + 1) % 3, calm.leader, &packet);
+        }
+    }
+    thread::sleep(seconds(5));
     let unrest = calm.end(&agents);
     assert!(unrest.changes.is_empty() || unrest.gap > PATIENCE, "{unrest:?}");
 }

@@ -18,6 +18,7 @@
 #[path = "../../examples/fenced_sink.rs"]
 mod fenced_sink;
 
+mod aged;
 mod agents;
 mod agreement;
 mod attacker;
@@ -25,11 +26,14 @@ mod central;
 mod grid;
 mod host_faults;
 mod hostile;
+mod identity;
 mod kills;
 mod learned;
 mod leased;
 mod measured;
 mod recorded;
+mod tentative;
+mod watch;
 
 use std::{
     io::{BufRead as _, BufReader, Write as _},

@@ -89,6 +89,12 @@ impl Node {
         }
     }
 
+    /// Since when this node has claimed to lead an election without its claim being confirmed, if so. It does not answer that
+    /// it leads meanwhile.
+    pub fn tentative_since(&self, group: Group) -> Option<Time> {
+        self.stack.election(group)?.tentative()
+    }
+
     /// What others believe, as they last said: who leads, under which epoch.
     pub fn beliefs_of(&self, group: Group) -> BTreeMap<NodeId, (NodeId, Epoch)> {
         let Ok(at) = self.position(group) else { return BTreeMap::new() };

@@ -4,6 +4,7 @@
 //! the situation it guards against could have arisen. A campaign in which a *sometimes* stayed false
 //! has shown nothing.
 
+mod acts_when_confirmed;
 mod answers_are_honest;
 mod completeness;
 mod epoch_never_goes_back;
@@ -28,14 +29,14 @@ use std::fmt;
 use bellwether_proto::{Boot, Incarnation, Leadership, NodeId, Time, membership::medley};
 
 pub use self::{
-    answers_are_honest::AnswersAreHonest, completeness::Completeness,
-    epoch_never_goes_back::EpochNeverGoesBack, incarnation_monotone::IncarnationMonotone,
-    leads_on_what_is_kept::LeadsOnWhatIsKept, live_not_dead_for_long::LiveNotDeadForLong,
-    no_resurrection::NoResurrection, nobody_buried_alive::NobodyBuriedAlive,
-    older_life_stops::OlderLifeStops, one_leader_per_epoch::OneLeaderPerEpoch,
-    one_leader_per_term::OneLeaderPerTerm, one_may_act::OneMayAct, one_of_two_wins::OneOfTwoWins,
-    one_valid_lease::OneValidLease, own_view::OwnView, settles::Settles,
-    time_bounded_detection::TimeBoundedDetection,
+    acts_when_confirmed::ActsWhenConfirmed, answers_are_honest::AnswersAreHonest,
+    completeness::Completeness, epoch_never_goes_back::EpochNeverGoesBack,
+    incarnation_monotone::IncarnationMonotone, leads_on_what_is_kept::LeadsOnWhatIsKept,
+    live_not_dead_for_long::LiveNotDeadForLong, no_resurrection::NoResurrection,
+    nobody_buried_alive::NobodyBuriedAlive, older_life_stops::OlderLifeStops,
+    one_leader_per_epoch::OneLeaderPerEpoch, one_leader_per_term::OneLeaderPerTerm,
+    one_may_act::OneMayAct, one_of_two_wins::OneOfTwoWins, one_valid_lease::OneValidLease,
+    own_view::OwnView, settles::Settles, time_bounded_detection::TimeBoundedDetection,
 };
 
 /// A node gave an answer other than its last.

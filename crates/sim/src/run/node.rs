@@ -1,7 +1,7 @@
 //! Runs of whole nodes: what an agent runs, hosted as an agent hosts it.
 //!
 //! Every election of a node is watched for its own promise; what is measured is the first. Besides what every election
-//! is held to, nobody leads on a token that its disk has not kept, and of a leased election at most one life may act at
+//! is held to, nobody leads on a token that its disk has not kept or before its claim is confirmed, and of a leased election at most one life may act at
 //! any true instant: from the moment its answer names itself until `valid_until` by its own clock, whether it runs, is
 //! frozen or has crashed meanwhile, and whether or not a later life of it runs elsewhere.
 
@@ -9,6 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use bellwether_proto::{
     Boot, Duration, Effect, EffectOf, Epoch, InputOf, Mode, NodeId, Peer, Seed, Time,
+    election::churn_tolerant::Variant,
     node::{Command, Durable, Fact, ModeSettings, Node, Position, Settings},
     stack::Group,
 };
@@ -17,7 +18,7 @@ use super::{Outcome, agreed, outcome};
 use crate::{
     clock::Clock,
     engine::{HostFeeds, Observer, Sim},
-    invariant::{LeadsOnWhatIsKept, OlderLifeStops, OneMayAct, Violation},
+    invariant::{ActsWhenConfirmed, LeadsOnWhatIsKept, OlderLifeStops, OneMayAct, Violation},
     log::Log,
     metric::Metric,
     network::{Disconnected, Network},
@@ -102,6 +103,9 @@ struct Seat {
     group: Group,
     watch: Watch,
     leased: bool,
+    /// Whether it tells who leads before it is over.
+    streams: bool,
+    confirmed: ActsWhenConfirmed,
     acts: OneMayAct,
     /// Up to when, by their own clocks, those may act that named themselves last.
     until: BTreeMap<Peer, (Time, Epoch)>,
@@ -131,8 +135,21 @@ impl Hosting {
                 ModeSettings::Learned(learned) => watch.by_majority_of(learned.voters.len() as u32),
                 _ => watch,
             };
-            let leased = election.mode.mode() == Mode::Leased;
-            Seat { group, watch, leased, acts: OneMayAct::default(), until: BTreeMap::new() }
+            let streams = match &election.mode {
+                ModeSettings::Eventual(eventual) => {
+                    matches!(eventual.variant, Variant::Optimistic | Variant::Hybrid)
+                }
+                _ => false,
+            };
+            Seat {
+                group,
+                watch,
+                leased: election.mode.mode() == Mode::Leased,
+                streams,
+                confirmed: ActsWhenConfirmed::default(),
+                acts: OneMayAct::default(),
+                until: BTreeMap::new(),
+            }
         };
         let Settings { elections, .. } = &settings.common;
         Self {
@@ -172,6 +189,9 @@ impl Hosting {
         for seat in self.seats.iter().filter(|seat| seat.leased) {
             add(OneMayAct::NAME, seat.acts.sometimes());
         }
+        for seat in self.seats.iter().filter(|seat| seat.streams) {
+            add(ActsWhenConfirmed::NAME, seat.confirmed.sometimes());
+        }
         add(LeadsOnWhatIsKept::NAME, self.disks.sometimes());
         add(OlderLifeStops::NAME, self.ghosts.sometimes());
         all
@@ -194,6 +214,18 @@ impl Hosting {
     fn violate(&mut self, at: Time, invariant: &'static str, detail: String) {
         if self.violations.iter().all(|other| other.invariant != invariant) {
             self.violations.push(Violation { invariant, at, detail });
+        }
+    }
+
+    /// A life names itself, by this clock, or does not.
+    fn acts_confirmed(&mut self, now: Time, clock: Clock, machine: &Node) {
+        for index in 0..self.seats.len() {
+            let seat = &mut self.seats[index];
+            let answer = machine.leadership_of(seat.group, clock.read(now));
+            let tentative = machine.tentative_since(seat.group);
+            if let Err(detail) = seat.confirmed.answer(machine.me().id, tentative, &answer) {
+                self.violate(now, ActsWhenConfirmed::NAME, detail);
+            }
         }
     }
 
@@ -265,6 +297,7 @@ impl Observer<Node> for Hosting {
                 self.violate(now, LeadsOnWhatIsKept::NAME, detail);
             }
         }
+        self.acts_confirmed(now, self.clocks[slot], machine);
         self.acts(now, self.clocks[slot], machine);
     }
 
@@ -283,6 +316,7 @@ impl Observer<Node> for Hosting {
         let clock = self.clocks[node.get() as usize];
         let clock = *self.ghost_clocks.entry(machine.me()).or_insert(clock);
         self.ghosts.ghost(now, machine.me(), machine.is_running());
+        self.acts_confirmed(now, clock, machine);
         self.acts(now, clock, machine);
     }
 
