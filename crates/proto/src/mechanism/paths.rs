@@ -41,9 +41,6 @@ pub struct Manner {
     pub memory: Duration,
     /// Those asked to carry a word at most, where no way is known.
     pub width: usize,
-    /// Whether the first word that is carried has to arrive: else those asked try what they take to be good links, and
-    /// only the next word goes all ways.
-    pub at_once: bool,
 }
 
 /// What a member knows of the ways to the others.
@@ -66,7 +63,7 @@ struct Link {
     heard: Option<Time>,
     /// The first word we sent it directly since then that is answered.
     waiting: Option<Time>,
-    /// The same, since it last answered, whatever else it said.
+    /// The same, since anybody last answered, whatever else it said.
     asked: Option<Time>,
     /// When it last told us, by way of another, that it does not hear us.
     unheard: Option<Time>,
@@ -125,12 +122,10 @@ impl Paths {
         }
     }
 
-    /// This member has answered us.
-    pub fn answered(&mut self, now: Time, from: NodeId) {
+    /// Somebody has answered us.
+    pub fn answered(&mut self, now: Time) {
         self.answered = Some(now);
-        if let Some(link) = self.links.get_mut(&from) {
-            link.asked = None;
-        }
+        self.links.values_mut().for_each(|link| link.asked = None);
     }
 
     /// Whether we hear somebody who does not answer, and for as long as `patience` nobody has answered: then it is us that
@@ -139,7 +134,8 @@ impl Paths {
         let silent = |at: Time| now.since(at) >= patience;
         let speaks = |link: &Link| {
             let late = link.asked.filter(|&at| silent(at)).map(|at| at + self.manner.doubt * 3);
-            late.is_some_and(|late| link.heard >= Some(late))
+            let heard = link.heard.filter(|&at| now.since(at) < patience * RECENT);
+            late.is_some_and(|late| heard >= Some(late))
         };
         self.answered.is_none_or(silent) && self.links.values().any(speaks)
     }
@@ -219,17 +215,15 @@ impl Paths {
         self.detour(now, to, told, hops)
     }
 
-    /// Among few, and where many links are broken, as often as it takes; else a little farther each time.
+    /// Among few as often as it takes, and where many links are broken from the second time on; else a little farther each
+    /// time.
     fn hops(&self, now: Time, link: &Link) -> u8 {
-        if link.floods == 0 && !self.manner.at_once {
-            return 1;
-        }
         let known =
             self.links.values().filter(|link| link.heard.is_some() || link.waiting.is_some());
         let (known, broken) = known.fold((0, 0), |(known, broken), link| {
             (known + 1, broken + usize::from(self.doubted(now, link)))
         });
-        match known <= FEW || broken * 4 >= known {
+        match known <= FEW || link.floods > 0 && broken * 4 >= known {
             true => FARTHEST,
             false => 1 << link.floods.min(FARTHEST.ilog2() as u8),
         }
@@ -297,6 +291,8 @@ impl Paths {
 
 /// Origins whose words are told apart at once. Arbitrary: many more than are hard to reach at one time.
 const MOST: usize = 1_024;
+/// How many times its patience ago somebody must have spoken for a node not to be alone.
+const RECENT: u64 = 8;
 /// With fewer carriers than that a lost answer would cut somebody off.
 const FEWEST: usize = 3;
 /// Among so many a word may as well reach all. Arbitrary.
@@ -321,7 +317,7 @@ mod tests {
     }
 
     fn paths(width: usize) -> Paths {
-        Paths::new(id(0), Manner { doubt: DOUBT, memory: DOUBT * 4, width, at_once: true })
+        Paths::new(id(0), Manner { doubt: DOUBT, memory: DOUBT * 4, width })
     }
 
     /// A word of `origin` for us, or not.
@@ -432,6 +428,7 @@ mod tests {
         // Where a quarter of the links are broken there is no use in taking small steps.
         (2..=14).for_each(|other| drop(paths.send(at(200), id(other), true)));
         paths.send(at(200), id(90), true);
-        assert_eq!(paths.send(at(300), id(90), true).hops, FARTHEST - 1);
+        let detours = [300, 310].map(|now| paths.send(at(now), id(90), true).hops);
+        assert_eq!(detours, [0, FARTHEST - 1], "once those that should know were asked");
     }
 }

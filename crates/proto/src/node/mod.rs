@@ -612,7 +612,7 @@ impl Node {
             Message::Carried(_) => Err(Rejected::Contradictory { from }),
             Message::Stack(message) => {
                 if message.answers() {
-                    self.paths.answered(now, from.id);
+                    self.paths.answered(now);
                 }
                 let before = self.stack.membership().incarnation();
                 let input = Input::Message { from, via, message };

@@ -149,7 +149,7 @@ impl Protocol {
             Self::Learned(config) => config.config.heartbeat().div(4) * 3,
             Self::Eventual(_) | Self::Announced(_) | Self::Central(_) => return None,
         };
-        Some(Manner { doubt, memory: doubt * 4, width: usize::MAX, at_once: true })
+        Some(Manner { doubt, memory: doubt * 4, width: usize::MAX })
     }
 
     /// Which promise.
@@ -199,7 +199,6 @@ impl Settings {
                 doubt: self.timing.ack,
                 memory: self.timing.period * 64,
                 width: CARRIERS,
-                at_once: false,
             },
             survey: estimate::Config { start: c.max().unwrap_or(0), ..survey },
             seats: seats.collect::<Result<_, _>>()?,
