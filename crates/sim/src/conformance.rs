@@ -107,6 +107,8 @@ pub enum Case {
     Drift,
     /// Disks refuse everything for a while, the leader's or half of all, and meanwhile somebody has to be elected.
     Disk,
+    /// Disks take their time or hang for a while, the leader's or half of all, and meanwhile somebody has to be elected.
+    SlowDisk,
     /// The leader's disk is copied, and the copy started as a later life of it; the earlier one runs on.
     Clone,
     /// One node was told something else than the others. Whatever that is, nobody is harmed; where a majority decides
@@ -125,7 +127,7 @@ pub enum Case {
 
 impl Case {
     /// Every case, in the order of reports.
-    pub const ALL: [Self; 23] = [
+    pub const ALL: [Self; 24] = [
         Self::Elect,
         Self::Crash,
         Self::Leave,
@@ -143,6 +145,7 @@ impl Case {
         Self::Pause,
         Self::Drift,
         Self::Disk,
+        Self::SlowDisk,
         Self::Clone,
         Self::Differing,
         Self::JoinElecting,
@@ -156,6 +159,7 @@ impl Case {
         matches!(
             self,
             Self::Disk
+                | Self::SlowDisk
                 | Self::Clone
                 | Self::Differing
                 | Self::JoinElecting
@@ -184,6 +188,7 @@ impl Case {
             Self::Pause => "pause",
             Self::Drift => "drift",
             Self::Disk => "disk",
+            Self::SlowDisk => "slow-disk",
             Self::Clone => "clone",
             Self::Differing => "differing",
             Self::JoinElecting => "join-electing",

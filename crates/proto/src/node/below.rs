@@ -29,6 +29,10 @@ impl Node {
             seat.sent.all += 1;
             let elects = !matches!(said, churn_tolerant::Message::Leader(_));
             seat.sent.electing += u64::from(elects);
+            if self.disk.holds(&self.durable, *group) {
+                seat.held.push(Effect::Send { to, message: Message::Stack(message) });
+                return;
+            }
         }
         out.send(to, Message::Stack(message));
     }

@@ -1,7 +1,14 @@
 //! What elections say and keep, by way of the node.
 
-use super::{Durable, Kept, Message, Node, Sent};
-use crate::{id::NodeId, machine::OutboxOf, stack::Group, time::Time};
+use alloc::vec::Vec;
+
+use super::{Durable, Kept, Message, Node, Sent, disk::Disk};
+use crate::{
+    id::NodeId,
+    machine::{Effect, EffectOf, OutboxOf},
+    stack::Group,
+    time::Time,
+};
 
 /// What an election reaches of the node while it handles something.
 pub(super) struct Port<'a> {
@@ -9,39 +16,40 @@ pub(super) struct Port<'a> {
     pub(super) group: Group,
     pub(super) out: &'a mut OutboxOf<Node>,
     pub(super) durable: &'a mut Durable,
-    pub(super) asked: &'a mut bool,
+    pub(super) disk: &'a Disk,
     pub(super) sent: &'a mut Sent,
+    /// What waits for the disk.
+    pub(super) held: &'a mut Vec<EffectOf<Node>>,
     /// Whether the disk has refused what it has to keep.
     pub(super) mute: bool,
 }
 
 impl Port<'_> {
-    fn count(&mut self, elects: bool) {
+    /// Says it, unless what it may rest on is not on disk: then once it is, or never.
+    fn say(&mut self, effect: EffectOf<Node>, elects: bool) {
+        if self.mute {
+            return;
+        }
         self.sent.all += 1;
         self.sent.electing += u64::from(elects);
+        match self.disk.holds(self.durable, self.group) {
+            true => self.held.push(effect),
+            false => self.out.push(effect),
+        }
     }
 
     pub(super) fn send(&mut self, to: NodeId, message: Message, elects: bool) {
-        if !self.mute {
-            self.count(elects);
-            self.out.send(to, message);
-        }
+        self.say(Effect::Send { to, message }, elects);
     }
 
     /// To whoever is in range.
     pub(super) fn broadcast(&mut self, message: Message, elects: bool) {
-        if !self.mute {
-            self.count(elects);
-            self.out.broadcast(message);
-        }
+        self.say(Effect::Broadcast(message), elects);
     }
 
     /// To everybody on the segment.
     pub(super) fn multicast(&mut self, message: Message) {
-        if !self.mute {
-            self.count(true);
-            self.out.multicast(message);
-        }
+        self.say(Effect::Multicast(message), true);
     }
 
     /// Keeps this before anything else is said.
@@ -49,8 +57,7 @@ impl Port<'_> {
         let before = self.durable.elections.get(&self.group);
         if before != Some(&kept) {
             self.durable.elections.insert(self.group, kept);
-            *self.asked = true;
-            self.out.persist(self.durable.clone());
+            self.disk.persist(self.durable, self.out);
         }
     }
 }

@@ -222,6 +222,7 @@ const WITH_CLONES: &[Case] = &[
     Case::Pause,
     Case::Drift,
     Case::Disk,
+    Case::SlowDisk,
     Case::HalfStarted,
 ];
 const WITHOUT_CLONES: &[Case] = &[
@@ -241,6 +242,7 @@ const WITHOUT_CLONES: &[Case] = &[
     Case::Pause,
     Case::Drift,
     Case::Disk,
+    Case::SlowDisk,
     Case::JoinElecting,
     Case::HalfStarted,
 ];
