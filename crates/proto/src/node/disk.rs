@@ -70,7 +70,8 @@ impl Kept {
     /// Whether a life that finds this on disk knows that there was this epoch.
     fn covers(&self, epoch: Epoch) -> bool {
         match self {
-            Self::Eventual(kept) => kept.vouched.max(kept.known) >= Some(epoch),
+            // That it was minted is not that we vouched for it: that could still be taken back.
+            Self::Eventual(kept) => kept.vouched >= Some(epoch),
             Self::Announced(kept) => kept.max_epoch >= epoch.counter(),
             Self::Leased(kept) => *kept >= epoch,
             Self::Learned(kept) => {
