@@ -34,6 +34,9 @@ pub struct Sim<M: Machine, O = ()> {
     disks: Vec<Option<M::Durable>>,
     /// Whose disks keep nothing at present.
     failing: BTreeSet<u32>,
+    /// Whose take how long at most, and what they are writing.
+    slow: BTreeMap<u32, Duration>,
+    writing: BTreeMap<u32, Write<M>>,
     /// How many failures in a row a machine has just been told of.
     unkept: u32,
     feeds: HostFeeds<M>,
@@ -111,7 +114,7 @@ struct Frozen<M: Machine> {
 struct Event {
     /// Of a ghost or a notice the index among its kind.
     node: u32,
-    /// Index of the message, or [`WAKE`], [`ASK`], [`FRAME_ENDS`], [`GHOST_WAKES`] or [`NOTICE`].
+    /// Index of the message, or one of the numbers below, from [`WAKE`] on.
     parcel: u32,
 }
 
@@ -124,6 +127,7 @@ mod parcels;
 
 pub use self::counters::{Counters, LONGEST_WAY};
 use self::{
+    disk::Write,
     ghost::{Ghost, Notice, Seals},
     parcels::Parcels,
 };
@@ -139,6 +143,8 @@ impl<M: Machine, O: Observer<M>> Sim<M, O> {
             nodes: std::iter::repeat_with(absent).take(nodes as usize).collect(),
             disks: std::iter::repeat_with(|| None).take(nodes as usize).collect(),
             failing: BTreeSet::new(),
+            slow: BTreeMap::new(),
+            writing: BTreeMap::new(),
             unkept: 0,
             feeds: HostFeeds::default(),
             clocks: Vec::new(),
@@ -197,6 +203,7 @@ impl<M: Machine, O: Observer<M>> Sim<M, O> {
         }
         self.disks.fill(None);
         self.failing.clear();
+        (self.slow, self.writing) = (BTreeMap::new(), BTreeMap::new());
         self.clocks.clear();
         self.frozen.clear();
         self.ghosts.clear();
@@ -293,6 +300,7 @@ impl<M: Machine, O: Observer<M>> Sim<M, O> {
                 FRAME_ENDS => self.frame_ends(event.node),
                 GHOST_WAKES => self.wake_ghost(event.node),
                 NOTICE => self.notice(event.node),
+                WRITTEN => self.written(event.node),
                 parcel => self.deliver(event.node, parcel),
             }
             if self.observer.done() {
@@ -541,8 +549,10 @@ impl<M: Machine, O: Observer<M>> Sim<M, O> {
         }
         while let Some(effect) = self.outbox.pop() {
             self.observer.effect(self.now, node_id(index), &effect);
-            if matches!(effect, Effect::Persist(_)) && self.failing.contains(&index) {
-                return self.not_kept(index);
+            if let Effect::Persist(state) = &effect
+                && !self.keeps(index, state)
+            {
+                return;
             }
             self.carry_out(index, effect);
         }
@@ -679,6 +689,7 @@ impl<M: Machine, O: Observer<M>> Sim<M, O> {
     }
 
     fn stop(&mut self, index: u32, status: Status) {
+        self.interrupt_write(index);
         let node = &mut self.nodes[index as usize];
         node.machine = None;
         node.wake = Time::NEVER;
@@ -742,6 +753,9 @@ enum Tag {
     GhostWakes,
     Superseded,
     GhostGone,
+    DiskSlows,
+    Writing,
+    Written,
 }
 
 #[inline]
@@ -771,9 +785,10 @@ const WAKE: u32 = u32::MAX;
 /// Instead of a message: whether the node's radio sends now, and the end of what it sends.
 const ASK: u32 = u32::MAX - 1;
 const FRAME_ENDS: u32 = u32::MAX - 2;
-/// Instead of a message: the wake-up of a ghost, and a notice that it is one.
+/// Instead of a message: the wake-up of a ghost, a notice that it is one, and that the node's disk has written something.
 const GHOST_WAKES: u32 = u32::MAX - 3;
 const NOTICE: u32 = u32::MAX - 4;
+const WRITTEN: u32 = u32::MAX - 5;
 /// Half the range of [`Time`], so that a key holds an instant and a lane: 292,000 years.
 const LAST: Time = Time::from_micros(u64::MAX >> 1);
 

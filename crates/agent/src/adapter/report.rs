@@ -220,8 +220,11 @@ impl Adapter {
             Why::NotKept { since } => format!(
                 "the disk has refused what must be kept for {}: {}",
                 ago(since),
-                self.store.problem().unwrap_or("no reason given")
+                self.store.problem().unwrap_or_else(|| "no reason given".to_owned())
             ),
+            Why::BeingKept { since } => {
+                format!("the disk has been writing what must be kept for {}", ago(since))
+            }
             Why::Announced { heard } => format!("says so itself, last {} ago", ago(heard)),
             other => other.to_string(),
         }

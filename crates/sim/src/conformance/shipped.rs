@@ -263,6 +263,7 @@ const WITH_CLONES: &[Case] = &[
     Case::Pause,
     Case::Drift,
     Case::Disk,
+    Case::SlowDisk,
     Case::HalfStarted,
 ];
 const WITHOUT_CLONES: &[Case] = &[
@@ -282,6 +283,7 @@ const WITHOUT_CLONES: &[Case] = &[
     Case::Pause,
     Case::Drift,
     Case::Disk,
+    Case::SlowDisk,
     Case::JoinElecting,
     Case::HalfStarted,
 ];
