@@ -18,6 +18,7 @@ mod conform;
 mod dev;
 mod field;
 mod guarded;
+mod http;
 mod init;
 mod keys;
 mod lab;
@@ -116,6 +117,9 @@ enum Command {
     /// How `run` becomes its command
     #[command(hide = true)]
     Become(guarded::BecomeArgs),
+    /// What `run` leaves its command to
+    #[command(hide = true)]
+    Watchdog(guarded::watchdog::Args),
 }
 
 impl Command {
@@ -147,7 +151,8 @@ impl Command {
             | Self::Report(_)
             | Self::Completions(_)
             | Self::Man(_)
-            | Self::Become(_) => false,
+            | Self::Become(_)
+            | Self::Watchdog(_) => false,
         }
     }
 
@@ -181,6 +186,7 @@ impl Command {
             Self::Completions(args) => manual::completions(&args).map(Exit::from),
             Self::Man(args) => manual::man(&args).map(Exit::from),
             Self::Become(args) => guarded::become_command(&args),
+            Self::Watchdog(args) => guarded::watchdog::run(&args),
         }
     }
 }
