@@ -168,20 +168,41 @@ impl Client {
                 return self.understood(reply, &self.names());
             }
         }
+        let mut again = if method == "GET" { AGAIN } else { 0 };
+        loop {
+            let reply = self.connect_and_converse(method, path, body, until)?;
+            match &reply {
+                // It may be going just now, which the next attempt finds out; or it had to make way for others.
+                (Err(error), _) if is_cut(error) && again > 0 => again -= 1,
+                (_, way) => {
+                    let way = way.to_string();
+                    return self.understood(reply.0, &way);
+                }
+            }
+            thread::sleep(MOMENT);
+        }
+    }
+
+    fn connect_and_converse(
+        &self,
+        method: &str,
+        path: &str,
+        body: Option<&str>,
+        until: Instant,
+    ) -> Result<(io::Result<Reply>, &Way), Unanswered> {
         let mut tried = Vec::new();
         let ways = match self.found.get() {
             Some(at) => at..=at,
             None => 0..=self.ways.len() - 1,
         };
-        for at in ways.clone() {
+        for at in ways {
             let way = &self.ways[at];
             match Connection::open(way, until) {
                 Ok(connection) => {
                     if matches!(way, Way::Socket(_)) {
                         self.found.set(Some(at));
                     }
-                    let reply = self.converse(connection, method, path, body, until);
-                    return self.understood(reply, &way.to_string());
+                    return Ok((self.converse(connection, method, path, body, until), way));
                 }
                 Err(error) => tried.push((way, error)),
             }
@@ -273,5 +294,8 @@ pub(crate) fn segment(text: &str) -> String {
     text.bytes().map(encode).collect()
 }
 
+/// How often a question is asked again that was cut off, and after how long.
+const AGAIN: usize = 3;
+const MOMENT: Duration = Duration::from_millis(5);
 /// How long an agent may take to answer.
 pub(crate) const ANSWER: Duration = Duration::from_secs(5);
