@@ -191,7 +191,10 @@ fn keep_asking(
     let mut interval = interval;
     loop {
         let asked = now();
-        let word = match client.ask(path, patience) {
+        let answer = client.ask(path, patience);
+        // Who was cut off asks again before long: the agent may be going just now.
+        let pause = if answer.is_ok() { interval } else { interval.min(SOON) };
+        let word = match answer {
             Ok(answer) if answer.status == 200 => {
                 // Leases are short.
                 if let Some(step_down) = answer.body["step_down_ms"].as_u64() {
@@ -210,7 +213,7 @@ fn keep_asking(
             return;
         }
         // Or until the connection ends: then whether the agent is still there is asked at once.
-        client.rest(interval);
+        client.rest(pause);
     }
 }
 
@@ -525,6 +528,8 @@ const OURSELVES: &str = "/proc/self/exe";
 const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 /// For what was killed to be gone, if the step-down time is that long.
 const ENDING: Duration = Duration::from_millis(100);
+/// After a question that nobody answered.
+const SOON: Duration = Duration::from_millis(50);
 /// By how much a watchdog may be late before what it should have done is done here.
 const LATE: Duration = Duration::from_millis(150);
 /// How long to sleep at most: time on the suspend-counting clock may pass unseen.

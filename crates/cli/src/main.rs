@@ -224,10 +224,10 @@ const RUN_HELP: &str = "\
 The command is started when this node leads. It is asked to end (TERM) and
 then killed (KILL), with everything it has started, when another node leads,
 when the agent is gone, or when the agent has not confirmed for so long that
-the command would otherwise outlive --guard. It finds BELLWETHER_GROUP and BELLWETHER_EPOCH in its
-environment; pass the epoch on to whatever it changes, and let that refuse
-older ones. An eventual election may have another leader in a part of the
-network that is cut off.
+the command would otherwise outlive --guard. It finds BELLWETHER_GROUP and
+BELLWETHER_EPOCH in its environment; pass the epoch on to whatever it changes,
+and let that refuse older ones. An eventual election may have another leader in
+a part of the network that is cut off.
 
 Exit codes: that of the command, 128 + n if signal n ended it, 127 or 126 if
 it could not be started; 1 with --once if leadership was lost; 2 wrong usage, a
