@@ -5,6 +5,7 @@ use std::{
     collections::{BTreeMap, BTreeSet},
     io,
     net::{IpAddr, SocketAddr},
+    path::{Path, PathBuf},
 };
 
 use bellwether_proto::{
@@ -20,12 +21,12 @@ use tokio::{
 
 use crate::{
     adapter::{self, Adapter},
-    api::{self, Api, Token},
+    api::{self, Api, Door, Shut, Token},
     clock,
-    config::{self, Config, Seed as Door},
+    config::{self, Config, Seed as Joined, Socket},
     driver::{self, Driver},
     handle::{Handle, Refused, Request, Stopped},
-    hooks::{HookView, Hooks},
+    hooks::{HookDoor, HookView, Hooks},
     key::{KeyError, KeyRing},
     log::{self, Level, Line},
     neighbours,
@@ -58,6 +59,9 @@ pub enum StartError {
         /// Why.
         source: io::Error,
     },
+    /// The socket for those on this machine.
+    #[error("socket {0}; choose another with --socket, or none")]
+    Socket(#[from] Shut),
     /// The token file.
     #[error("{0}")]
     Token(String),
@@ -106,10 +110,12 @@ pub struct Agent {
     handle: Handle,
     address: SocketAddr,
     api: SocketAddr,
+    /// Where those on this machine ask it; or why nowhere, if it was to be where they look.
+    socket: Result<Option<PathBuf>, Shut>,
     node: JoinHandle<Option<Boot>>,
     others: Vec<JoinHandle<()>>,
-    /// Answers HTTP until the node has stopped.
-    serving: Option<std::thread::JoinHandle<()>>,
+    /// Answer HTTP until the node has stopped.
+    serving: Vec<std::thread::JoinHandle<()>>,
 }
 
 impl Agent {
@@ -187,28 +193,44 @@ impl Agent {
         let recorder = config.record.as_ref();
         let recorder = recorder.map(|path| Recorder::create(path, limit, &header())).transpose()?;
         // What names stand for is looked up again and again, from now on.
-        let fixed: Vec<Door> = config.join.iter().filter(|seed| !is_name(seed)).cloned().collect();
+        let fixed: Vec<Joined> =
+            config.join.iter().filter(|seed| !is_name(seed)).cloned().collect();
         let (fixed, _) = look_up(&fixed).await;
         let node = Adapter::new(plan, &config.cluster, store, fixed, now, Seed::new(seed))
             .with_recorder(recorder);
+        let (door, socket) = match listener.as_ref().map(|_| Door::open(config, api.port())) {
+            Some(Ok(door)) => {
+                let path = door.as_ref().map(|door| door.path().to_owned());
+                (door, Ok(path))
+            }
+            // What nobody asked for by name may be missing, and is missed aloud.
+            Some(Err(shut)) if config.socket == Socket::Usual => (None, Err(shut)),
+            Some(Err(shut)) => return Err(shut.into()),
+            None => (None, Ok(None)),
+        };
+        let hook_door = door.as_ref().map(|door| HookDoor {
+            path: door.path().to_owned(),
+            group: config.socket_group.as_ref().map(|group| group.id),
+        });
         let (handle, inbox) = Handle::connect();
         let node = tokio::spawn(Driver::new(node, transport, inbox, watchdog).run());
         let (hooks, view) = if config.hooks.is_empty() {
             (None, HookView::none())
         } else {
             let (hooks, view) = Hooks::new(config.hooks.clone(), &*config.name, handle.clone());
-            (Some(hooks), view)
+            (Some(hooks.with_door(hook_door)), view)
         };
         let watched = view.clone();
         let mut others = vec![tokio::spawn(look_names_up(config.join.clone(), handle.clone()))];
-        let serving = if let Some(listener) = listener {
+        let mut serving = Vec::new();
+        if let Some(listener) = listener {
             let interface = Api::new(config, api, token, handle.clone(), view);
-            let served = api::serve_apart(listener, interface);
             let failed = |source| StartError::Api { address: config.api, source };
-            Some(served.map_err(failed)?)
-        } else {
-            None
-        };
+            if let Some(door) = door {
+                serving.push(api::serve_door_apart(door, &interface).map_err(failed)?);
+            }
+            serving.push(api::serve_apart(listener, interface).map_err(failed)?);
+        }
         for (election, table) in &config.tables {
             let follow = neighbours::follow(election.clone(), table.clone(), handle.clone());
             others.push(tokio::spawn(follow));
@@ -217,7 +239,7 @@ impl Agent {
             others.push(tokio::spawn(hooks.run()));
             others.push(tokio::spawn(bar_the_dirty(config.clone(), handle.clone(), watched)));
         }
-        Ok(Self { handle, address, api, node, others, serving })
+        Ok(Self { handle, address, api, socket, node, others, serving })
     }
 
     /// How to ask it.
@@ -233,6 +255,11 @@ impl Agent {
     /// Where it answers HTTP.
     pub fn api(&self) -> SocketAddr {
         self.api
+    }
+
+    /// Where those on its machine ask it without a token, if anywhere.
+    pub fn socket(&self) -> Option<&Path> {
+        self.socket.as_ref().ok().and_then(Option::as_deref)
     }
 
     /// Takes over what has changed in the settings, and the keys as the file has them now.
@@ -281,8 +308,8 @@ impl Agent {
         for task in self.others.drain(..) {
             task.abort();
         }
-        if let Some(serving) = self.serving.take() {
-            // It ends by itself now, and its port is free then.
+        for serving in self.serving.drain(..) {
+            // They end by themselves now, and port and socket are free then.
             let _ = tokio::task::spawn_blocking(|| serving.join()).await;
         }
         match ended.map_err(JoinError::try_into_panic) {
@@ -364,8 +391,14 @@ pub async fn run(
         let ring = KeyRing::read(&config.key_file)?;
         let agent = Agent::start_watched(&config, &ring, manager.watchdog(), above).await?;
         let (name, address, api) = (&config.name, agent.address(), agent.api());
-        let words = format!("{name} listens on {address}; ask it at http://{api}");
+        let socket = agent.socket().map(|path| format!(" or {}", path.display()));
+        let socket = socket.unwrap_or_default();
+        let words = format!("{name} listens on {address}; ask it at http://{api}{socket}");
         write(Line::new(Level::Info, "started", &words));
+        if let Err(shut) = &agent.socket {
+            let words = format!("{shut}; {NO_SOCKET}");
+            write(Line::new(Level::Warning, "no-socket", &words));
+        }
         if config.data_dir.is_none() {
             write(Line::new(Level::Warning, "not-durable", FORGETFUL));
         }
@@ -428,6 +461,9 @@ const MOST_LIVES: usize = 8;
 /// Said by an agent that starts again by itself.
 const BEHIND: &str = "others know a later life of this node than the one it was to begin, so its disk is an old copy; it begins one \
                       above that, and whoever else runs under this identity is told to stop";
+/// Said once, by an agent without a socket in a place where it would be looked for.
+const NO_SOCKET: &str = "so those on this machine ask over HTTP, where anybody may be in their way; \
+                         set socket to a path, or to none";
 /// Said once, by an agent without a directory.
 const FORGETFUL: &str = "no data_dir is set: this node forgets who it is and which epochs there were when it stops, and \
                          epochs begin anew once all such nodes have stopped; set data_dir, or --data-dir";
@@ -448,7 +484,7 @@ fn reloaded(taken: Result<Vec<String>, String>) -> Line {
 }
 
 /// Where those to join are, as far as names can be looked up now; an error only if that is nowhere.
-async fn seeds(join: &[Door]) -> Result<Vec<SocketAddr>, StartError> {
+async fn seeds(join: &[Joined]) -> Result<Vec<SocketAddr>, StartError> {
     match look_up(join).await {
         (seeds, Some(error)) if seeds.is_empty() => Err(error),
         (seeds, _) => Ok(seeds),
@@ -456,7 +492,7 @@ async fn seeds(join: &[Door]) -> Result<Vec<SocketAddr>, StartError> {
 }
 
 /// The addresses that are found, and why the first was not that could not be.
-async fn look_up(join: &[Door]) -> (Vec<SocketAddr>, Option<StartError>) {
+async fn look_up(join: &[Joined]) -> (Vec<SocketAddr>, Option<StartError>) {
     let (mut seeds, mut failed) = (Vec::new(), None);
     for seed in join {
         match tokio::net::lookup_host((seed.host.as_str(), seed.port)).await {
@@ -471,13 +507,13 @@ async fn look_up(join: &[Door]) -> (Vec<SocketAddr>, Option<StartError>) {
 }
 
 /// Whether it is written as a name, which may come to stand for another address.
-fn is_name(seed: &&Door) -> bool {
+fn is_name(seed: &&Joined) -> bool {
     seed.host.parse::<IpAddr>().is_err()
 }
 
 /// Names may be given to other addresses, or be known only later.
-async fn look_names_up(join: Vec<Door>, handle: Handle) {
-    let join: Vec<Door> = join.iter().filter(is_name).cloned().collect();
+async fn look_names_up(join: Vec<Joined>, handle: Handle) {
+    let join: Vec<Joined> = join.iter().filter(is_name).cloned().collect();
     while !join.is_empty() {
         let (addresses, failed) = look_up(&join).await;
         let named = Request::Named { addresses, all: failed.is_none() };

@@ -10,6 +10,7 @@ use bellwether_proto::{Duration, Time};
 use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::{
+    api::Refusals,
     clock,
     key::KeyRing,
     neighbours::Neighbour,
@@ -83,6 +84,7 @@ pub struct Handle {
     history: Arc<Mutex<VecDeque<Event>>>,
     newest: watch::Receiver<u64>,
     answers: watch::Receiver<Arc<Answers>>,
+    refusals: Arc<Refusals>,
 }
 
 /// What every election answers, and since when that is known.
@@ -151,6 +153,7 @@ impl Handle {
             history: Arc::clone(&history),
             newest: watched,
             answers: read,
+            refusals: Arc::default(),
         };
         (handle, Inbox { requests, history, newest, answers })
     }
@@ -166,6 +169,11 @@ impl Handle {
             true => Err(Stopped),
             false => Ok(Arc::clone(&self.answers.borrow())),
         }
+    }
+
+    /// What its interfaces refused before it could be asked.
+    pub(crate) fn refusals(&self) -> Arc<Refusals> {
+        Arc::clone(&self.refusals)
     }
 
     /// What the agent knows now.

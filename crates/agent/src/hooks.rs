@@ -10,12 +10,12 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
-    path::Path,
+    path::{Path, PathBuf},
     process::Stdio,
     time::Duration,
 };
 
-use rustix::process::{Pid, Signal, kill_process_group};
+use rustix::process::{Pid, Signal, geteuid, kill_process_group};
 use serde::Serialize;
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
@@ -82,9 +82,26 @@ pub struct Hooks {
     hooks: Vec<Hook>,
     node: String,
     handle: Handle,
+    door: Option<HookDoor>,
     seen: u64,
     retries: BTreeMap<(usize, String), Retry>,
     status: watch::Sender<Vec<HookStatus>>,
+}
+
+/// The agent's local socket, and who besides its own user and root may use it.
+#[derive(Clone, Debug)]
+pub(crate) struct HookDoor {
+    pub(crate) path: PathBuf,
+    pub(crate) group: Option<u32>,
+}
+
+impl HookDoor {
+    /// A hook that runs as somebody who may not use it is not told of it: it asks where everybody does.
+    fn is_for(&self, hook: &Hook) -> bool {
+        let Some(user) = &hook.user else { return true };
+        let own = user.id == 0 || user.id == geteuid().as_raw();
+        own || self.group == Some(user.group)
+    }
 }
 
 /// A reconcile hook that has not succeeded yet.
@@ -128,7 +145,14 @@ impl Hooks {
         let fresh = |hook: &Hook| HookStatus { name: hook.name.clone(), ..HookStatus::default() };
         let (status, view) = watch::channel(hooks.iter().map(fresh).collect());
         let (node, seen) = (node.into(), handle.index());
-        (Self { hooks, node, handle, seen, retries: BTreeMap::new(), status }, HookView(view))
+        let hooks =
+            Self { hooks, node, handle, door: None, seen, retries: BTreeMap::new(), status };
+        (hooks, HookView(view))
+    }
+
+    /// Tells them where the agent can be asked.
+    pub(crate) fn with_door(self, door: Option<HookDoor>) -> Self {
+        Self { door, ..self }
     }
 
     /// Runs hooks until the agent has stopped and everything that happened before has been dealt with.
@@ -224,7 +248,8 @@ impl Hooks {
             status.running = true;
             status.seq = call.seq;
         });
-        let result = execute(&hook, &call).await;
+        let door = self.door.as_ref().filter(|door| door.is_for(&hook));
+        let result = execute(&hook, &call, door).await;
         if let (Err(_), Some(Wanted::Leading), Some(election)) = (&result, call.state, &call.group)
         {
             // A leader that does not do what it should: where that is learnt, it counts; elsewhere nobody asked.
@@ -312,7 +337,7 @@ fn pause(attempt: u32) -> Duration {
     doubled.min(LONGEST_PAUSE)
 }
 
-async fn execute(hook: &Hook, call: &Call) -> Result<(), String> {
+async fn execute(hook: &Hook, call: &Call, door: Option<&HookDoor>) -> Result<(), String> {
     let (program, arguments) = hook.command.split_first().ok_or("there is no command")?;
     // Whose it was when the settings were read says nothing about now.
     trust::walk(Path::new(program)).map_err(|distrust| format!("was not started: {distrust}"))?;
@@ -329,6 +354,7 @@ async fn execute(hook: &Hook, call: &Call) -> Result<(), String> {
     command
         .args(arguments)
         .envs(call.environment())
+        .envs(door.map(|door| ("BELLWETHER_SOCKET", &door.path)))
         .process_group(0)
         .stdin(Stdio::piped())
         .stdout(Stdio::null())

@@ -22,7 +22,7 @@ pub struct Line {
     pub unix_ms: u64,
     /// Whether somebody should look at it.
     pub level: Level,
-    /// What it is about: an event's name, or `started`, `not-durable`, `reload`, `members`, `refused`,
+    /// What it is about: an event's name, or `started`, `not-durable`, `no-socket`, `reload`, `members`, `refused`,
     /// `missed`, `panicked`.
     pub about: &'static str,
     /// In which election, if in one.
@@ -211,7 +211,14 @@ pub async fn follow(mut handle: Handle, mut write: impl FnMut(Line)) {
         if minute <= now {
             minute = now + MINUTE;
             if let Ok(status) = handle.status().await {
-                let newly = newly(&mut refused, status.counters.dropped.clone());
+                let dropped = status.counters.dropped.iter();
+                let mut counted: BTreeMap<_, _> =
+                    dropped.map(|(&reason, &count)| (reason.to_owned(), count)).collect();
+                let refusals = handle.refusals();
+                counted.extend(
+                    refusals.all().map(|(at, reason, count)| (format!("{at}-{reason}"), count)),
+                );
+                let newly = newly(&mut refused, counted);
                 newly.into_iter().for_each(&mut write);
             }
         }
@@ -219,10 +226,7 @@ pub async fn follow(mut handle: Handle, mut write: impl FnMut(Line)) {
 }
 
 /// What has been refused since it was looked at last.
-fn newly(
-    before: &mut BTreeMap<&'static str, u64>,
-    now: BTreeMap<&'static str, u64>,
-) -> Option<Line> {
+fn newly(before: &mut BTreeMap<String, u64>, now: BTreeMap<String, u64>) -> Option<Line> {
     let more = now.iter().filter_map(|(reason, &count)| {
         let more = count.saturating_sub(before.get(reason).copied().unwrap_or(0));
         (more > 0).then(|| format!("{more} {reason}"))
@@ -329,7 +333,8 @@ mod tests {
     #[test]
     fn what_was_refused_is_told_once() {
         let mut before = BTreeMap::new();
-        let counts = |old, new| BTreeMap::from([("malformed", old), ("old-key", new)]);
+        let counts =
+            |old, new| BTreeMap::from([("malformed".to_owned(), old), ("old-key".to_owned(), new)]);
         let said = |line: Option<Line>| line.map(|line| line.message);
         assert_eq!(said(newly(&mut before, counts(0, 0))), None);
         let first = said(newly(&mut before, counts(9, 0)));

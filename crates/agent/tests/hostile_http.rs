@@ -229,8 +229,16 @@ async fn too_many_connections_are_turned_away_and_places_come_free() {
     let at = server(&fake, HookView::none()).await;
     let mut held = Vec::new();
     for _ in 0..128 {
-        held.push(TcpStream::connect(at).await.unwrap());
+        // Connections that ask nothing make way; these are being answered.
+        let mut stream = TcpStream::connect(at).await.unwrap();
+        let request = format!(
+            "POST /v1/leave HTTP/1.1\r\nHost: {at}\r\nAuthorization: Bearer {TOKEN}\r\nContent-Length: 9\r\n\r\n"
+        );
+        stream.write_all(request.as_bytes()).await.unwrap();
+        held.push(stream);
     }
+    // All of them have come that far.
+    tokio::time::sleep(Duration::from_millis(300)).await;
     let reply = get(at, "/v1/leader").await;
     assert_eq!(reply.status, 503, "{reply:?}");
     assert!(reply.head.contains("retry-after"), "{reply:?}");
@@ -240,6 +248,52 @@ async fn too_many_connections_are_turned_away_and_places_come_free() {
     while get(at, "/v1/leader").await.status != 200 {
         assert!(Instant::now() < deadline, "no place has come free");
     }
+}
+
+/// Half a request each, from the same address: whoever asks a whole question gets an answer, and it is all counted.
+#[tokio::test]
+async fn half_open_connections_make_way() {
+    let fake = Fake::start();
+    let at = server(&fake, HookView::none()).await;
+    let mut held = Vec::new();
+    for number in 0..400 {
+        let mut stream = TcpStream::connect(at).await.unwrap();
+        let _ = stream.write_all(b"GET /v1/leader HTTP/1.1\r\nHost: loc").await;
+        held.push(stream);
+        if number % 10 == 0 {
+            let reply = get(at, "/v1/leader").await;
+            assert_eq!(reply.status, 200, "after {number}: {reply:?}");
+        }
+    }
+    let metrics = get(at, "/metrics").await.body;
+    let count = |reason: &str| -> u64 {
+        let start =
+            format!("bellwether_http_refused_total{{listener=\"http\",reason=\"{reason}\"}} ");
+        let line = metrics.lines().find_map(|line| line.strip_prefix(&*start));
+        line.unwrap_or_else(|| panic!("no {start}: {metrics}")).parse().unwrap()
+    };
+    assert!((200..400).contains(&count("idle")), "{}", count("idle"));
+    assert_eq!(count("connections"), 0);
+}
+
+/// Streams and long polls hold their places, so no caller gets all of those.
+#[tokio::test]
+async fn nobody_gets_all_streams() {
+    let fake = Fake::start();
+    let at = server(&fake, HookView::none()).await;
+    let mut held = Vec::new();
+    for number in 0..200 {
+        let mut stream = TcpStream::connect(at).await.unwrap();
+        let path = ["/v1/events", "/v1/events?index=0&wait=10m"][number % 2];
+        let request = format!("GET {path} HTTP/1.1\r\nHost: {at}\r\n\r\n");
+        stream.write_all(request.as_bytes()).await.unwrap();
+        held.push(stream);
+    }
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    still_answers(at, "streams").await;
+    let metrics = get(at, "/metrics").await.body;
+    let refused = "http_refused_total{listener=\"http\",reason=\"streams\"} 136";
+    assert!(metrics.contains(refused), "{metrics}");
 }
 
 /// Readers who never read cost a place each, not memory, and are given up.

@@ -46,6 +46,10 @@ pub(crate) struct Settings {
     /// File with the token that commands over HTTP must know
     #[arg(long, value_name = "FILE")]
     api_token_file: Option<String>,
+    /// Where those on this machine ask without a token, or none [default: in
+    /// /run/bellwether or XDG_RUNTIME_DIR, by the port of --api]
+    #[arg(long, value_name = "FILE")]
+    socket: Option<String>,
     /// Where to keep the boot number
     #[arg(long, value_name = "DIR")]
     data_dir: Option<String>,
@@ -97,6 +101,7 @@ impl Settings {
             ("--bind", &self.bind),
             ("--api", &self.api),
             ("--api-token-file", &self.api_token_file),
+            ("--socket", &self.socket),
             ("--data-dir", &self.data_dir),
             ("--key-file", &self.key_file),
             ("--log", &self.log),

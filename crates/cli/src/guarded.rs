@@ -8,27 +8,39 @@
 //! - in a leased election: TERM when the lease ends, KILL when the step-down time is over after that, which every
 //!   successor waits for; if another leads already, KILL when it is over since the agent last said that this node does.
 //!
+//! - the agent is gone, as the end of the connection to it says: TERM at once, KILL after `g`.
+//!
 //! So the command is dead at most `G` after the agent last confirmed that this node leads. What that confirmation is
 //! worth is the mode's promise: an eventual election may have another leader in a part of the network that is cut off.
-//! What is killed is the whole process group. Should this process itself be killed, the kernel kills the command (but
-//! not what it has started); should it be stopped (SIGSTOP) together with the machine's other processes, nothing here
-//! can help, and only the epoch that the command was given, checked by what it acts on, does.
+//!
+//! What is killed is everything the command has started, in whatever session. Between this process and the command is a
+//! [watchdog], which knows until when the command may run: this process may be killed or stopped, and the command ends
+//! all the same. Should both be stopped, with the machine's other processes, nothing here can help, and only the epoch that
+//! the command was given, checked by what it acts on, does.
+
+mod tree;
+pub(crate) mod watchdog;
 
 use std::{
-    io,
-    os::unix::process::{CommandExt as _, ExitStatusExt as _},
-    process::{Child, Command, ExitStatus},
+    env, fs, io,
+    os::unix::{fs::PermissionsExt as _, process::CommandExt as _},
+    path::{Path, PathBuf},
+    process::Command,
     sync::mpsc,
     thread,
     time::Duration,
 };
 
 use rustix::{
-    process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid},
+    process::{Signal, getpid, set_child_subreaper},
     time::{ClockId, clock_gettime},
 };
 use serde_json::Value;
 
+use self::{
+    tree::Cgroup,
+    watchdog::{End, Leash},
+};
 use crate::{
     client::{Asked, Client, segment},
     output::{Exit, Failure},
@@ -51,6 +63,9 @@ pub(crate) struct Args {
     /// End when leadership is lost, with exit code 1, instead of waiting to lead again
     #[arg(long)]
     once: bool,
+    /// Do not put the command into a cgroup of its own
+    #[arg(long)]
+    no_cgroup: bool,
     #[command(flatten)]
     asked: Asked,
 }
@@ -60,6 +75,9 @@ pub(crate) struct Args {
 pub(crate) struct BecomeArgs {
     /// Whose child it must be
     parent: u32,
+    /// The cgroup to go into, if there is one
+    #[arg(long)]
+    cgroup: Option<PathBuf>,
     /// The command
     #[arg(last = true, required = true)]
     command: Vec<String>,
@@ -74,8 +92,8 @@ fn duration(text: &str) -> Result<Duration, String> {
 enum News {
     /// What the agent said when asked at that time.
     Word(Duration, Word),
-    /// The command with this number has ended.
-    Ended(u64),
+    /// The command with this number has ended, and all that it has started.
+    Ended(u64, End),
     /// We are to end.
     Signal(i32),
 }
@@ -95,6 +113,8 @@ enum Word {
     DoesNot,
     /// Nothing: not there, too slow, or not able to say.
     Silence,
+    /// Nobody is there to say anything.
+    Gone,
     /// There is no such election.
     Refused(String),
 }
@@ -112,6 +132,11 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
             "--grace {grace:?} must be shorter than --guard {guard:?}, or there is no time to stop in"
         )));
     }
+    // Before anything is waited for: who mistyped it is not to find out when it is needed.
+    find(&args.command[0])?;
+    // Of whatever a watchdog leaves behind.
+    set_child_subreaper(Some(getpid()))
+        .map_err(|error| Failure::Other(format!("cannot become the parent of orphans: {error}")))?;
     let (sender, news) = mpsc::channel();
     watch_signals(sender.clone())?;
     let path = format!("/v1/elections/{}", segment(&args.group));
@@ -166,7 +191,10 @@ fn keep_asking(
     let mut interval = interval;
     loop {
         let asked = now();
-        let word = match client.ask(path, patience) {
+        let answer = client.ask(path, patience);
+        // Who was cut off asks again before long: the agent may be going just now.
+        let pause = if answer.is_ok() { interval } else { interval.min(SOON) };
+        let word = match answer {
             Ok(answer) if answer.status == 200 => {
                 // Leases are short.
                 if let Some(step_down) = answer.body["step_down_ms"].as_u64() {
@@ -178,12 +206,14 @@ fn keep_asking(
                 let said = |key: &str| answer.body[key].as_str().unwrap_or_default().to_owned();
                 Word::Refused(format!("{}\n  hint: {}", said("error"), said("hint")))
             }
-            _ => Word::Silence,
+            Err(unanswered) if unanswered.gone => Word::Gone,
+            Ok(_) | Err(_) => Word::Silence,
         };
         if sender.send(News::Word(asked, word)).is_err() {
             return;
         }
-        thread::sleep(interval);
+        // Or until the connection ends: then whether the agent is still there is asked at once.
+        client.rest(pause);
     }
 }
 
@@ -216,7 +246,8 @@ struct Keeper<'a> {
 }
 
 struct Running {
-    child: Child,
+    leash: Leash,
+    cgroup: Option<Cgroup>,
     number: u64,
     epoch: String,
     /// Until when it may run, as far as was last confirmed.
@@ -242,6 +273,8 @@ impl Bounds {
         match lease {
             None => Self { term: most.saturating_sub(args.grace), kill: most, replaced: most },
             Some(Lease { valid_for, step_down }) => {
+                // Dead, and not only killed, when the first successor may act: ending takes a moment.
+                let step_down = step_down - (step_down / 5).min(ENDING);
                 let kill = (asked + valid_for + step_down).min(most);
                 let term = (asked + valid_for).min(kill.saturating_sub(step_down));
                 Self { term, kill, replaced: kill.min(asked + step_down) }
@@ -264,11 +297,12 @@ impl Keeper<'_> {
             running.stop(kill);
         }
         match running.stopping {
-            Some(kill) if now >= kill => {
-                running.signal(Signal::KILL);
+            // The watchdog would have: it is stopped, or worse.
+            Some(kill) if now >= kill + LATE => {
+                running.end();
                 IDLE
             }
-            Some(kill) => (kill - now).min(IDLE),
+            Some(kill) => (kill + LATE - now).min(IDLE),
             None => (term - now).min(IDLE),
         }
     }
@@ -280,7 +314,7 @@ impl Keeper<'_> {
     fn hear(&mut self, news: News) -> Result<Option<Exit>, Failure> {
         match news {
             News::Word(asked, word) => self.on_word(asked, word),
-            News::Ended(number) => self.on_ended(number),
+            News::Ended(number, end) => Ok(self.on_ended(number, end)),
             News::Signal(signal) => {
                 let code = u8::try_from(128 + signal).unwrap_or(u8::MAX);
                 self.ending = Some(Exit::Code(code));
@@ -298,6 +332,9 @@ impl Keeper<'_> {
                     Some(running) if running.epoch == epoch => {
                         let before = running.bounds;
                         running.bounds = if bounds.kill > before.kill { bounds } else { before };
+                        if running.stopping.is_none() {
+                            running.leash.hold(running.bounds.times());
+                        }
                     }
                     // Led, lost and led again between two questions: what the first one started must not go on.
                     Some(_) => self.stop(),
@@ -314,6 +351,13 @@ impl Keeper<'_> {
                 self.stop();
             }
             Word::Silence => {}
+            Word::Gone => {
+                let kill = now() + self.args.grace;
+                if let Some(running) = self.running.as_mut().filter(|one| one.stopping.is_none()) {
+                    eprintln!("the agent is gone: stopping the command");
+                    running.stop(kill.min(running.bounds.kill));
+                }
+            }
             Word::Refused(why) => {
                 if self.running.is_none() {
                     return Err(Failure::Other(why));
@@ -324,22 +368,19 @@ impl Keeper<'_> {
         Ok(None)
     }
 
-    fn on_ended(&mut self, number: u64) -> Result<Option<Exit>, Failure> {
-        let Some(mut running) = self.running.take_if(|running| running.number == number) else {
-            return Ok(None);
-        };
-        // Before it is waited for, so that its number is still its own: nothing that it started stays.
-        running.signal(Signal::KILL);
-        let status = running
-            .child
-            .wait()
-            .map_err(|error| Failure::Other(format!("cannot wait for the command: {error}")))?;
+    fn on_ended(&mut self, number: u64, end: End) -> Option<Exit> {
+        let mut running = self.running.take_if(|running| running.number == number)?;
+        if end == End::Lost && running.stopping.is_none() {
+            eprintln!("the watchdog is gone: the command was ended");
+        }
+        // The watchdog has ended everything before it said so; without one, this does.
+        running.end();
         self.said_waiting = false;
-        Ok(match running.stopping {
-            None => Some(Exit::Code(code(status))),
-            Some(_) if self.args.once && self.ending.is_none() => Some(Exit::No),
-            Some(_) => None,
-        })
+        match (running.stopping, end) {
+            (None, End::Itself(code)) => Some(Exit::Code(code)),
+            _ if self.args.once && self.ending.is_none() => Some(Exit::No),
+            _ => None,
+        }
     }
 
     fn start(
@@ -348,39 +389,41 @@ impl Keeper<'_> {
         bounds: Bounds,
         leased: bool,
     ) -> Result<Option<Exit>, Failure> {
-        let child = self.spawn(&epoch, leased.then_some(bounds.term)).map_err(|error| {
+        self.started += 1;
+        let number = self.started;
+        let name = format!("bellwether-run-{}-{number}", std::process::id());
+        let cgroup = if self.args.no_cgroup { None } else { Cgroup::create(&name) };
+        let environment = self.environment(&epoch, leased.then_some(bounds.term));
+        let path = cgroup.as_ref().map(Cgroup::path);
+        let started = Leash::start(environment, &self.args.command, path, bounds.times());
+        let listened = started.and_then(|leash| Ok((leash.listener()?, leash)));
+        let (listener, leash) = listened.map_err(|error| {
             Failure::Other(format!("cannot start {:?}: {error}", self.args.command[0]))
         })?;
-        self.started += 1;
-        let (number, sender) = (self.started, self.sender.clone());
-        if let Some(pid) = pid(&child) {
-            thread::spawn(move || {
-                // Seen, not waited for: whoever stops it still needs its number.
-                let _ = waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT);
-                let _ = sender.send(News::Ended(number));
-            });
-        }
+        let sender = self.sender.clone();
+        thread::spawn(move || {
+            let _ = sender.send(News::Ended(number, watchdog::listen(listener)));
+        });
         eprintln!("leading {} under epoch {epoch}", self.args.group);
-        self.running = Some(Running { child, number, epoch, bounds, stopping: None });
+        self.running = Some(Running { leash, cgroup, number, epoch, bounds, stopping: None });
         Ok(None)
     }
 
-    fn spawn(&self, epoch: &str, valid_until: Option<Duration>) -> io::Result<Child> {
-        let mut command = Command::new(std::env::current_exe()?);
+    /// In which the watchdog, and so the command, is started.
+    fn environment(&self, epoch: &str, valid_until: Option<Duration>) -> Command {
+        let mut command = Command::new(OURSELVES);
         if let Some(until) = valid_until {
             // Of the clock that counts suspend, as it is now; while the command runs, it is put off.
             command.env("BELLWETHER_VALID_UNTIL_US", until.as_micros().to_string());
         }
         command
-            .args(["become", &std::process::id().to_string(), "--"])
-            .args(&self.args.command)
+            .arg("watchdog")
             // The command has no business with our token.
             .env_remove("BELLWETHER_TOKEN")
             .env_remove("BELLWETHER_TOKEN_FILE")
             .env("BELLWETHER_GROUP", &self.args.group)
-            .env("BELLWETHER_EPOCH", epoch)
-            .process_group(0)
-            .spawn()
+            .env("BELLWETHER_EPOCH", epoch);
+        command
     }
 
     fn stop(&mut self) {
@@ -391,20 +434,28 @@ impl Keeper<'_> {
     }
 }
 
+impl Bounds {
+    fn times(self) -> (Duration, Duration) {
+        (self.term, self.kill)
+    }
+}
+
 impl Running {
     fn stop(&mut self, kill: Duration) {
         if self.stopping.is_none() {
             self.stopping = Some(kill);
-            self.signal(Signal::TERM);
-            // One that is stopped would not hear of it.
-            self.signal(Signal::CONT);
+            self.leash.stop(kill);
         }
     }
 
-    fn signal(&self, signal: Signal) {
-        if let Some(group) = pid(&self.child) {
-            // It may have ended by itself.
-            let _ = kill_process_group(group, signal);
+    /// Ends everything that is left, the watchdog with it.
+    fn end(&mut self) {
+        let cgroup = self.cgroup.as_ref();
+        if !tree::end(getpid(), cgroup, |_, _| {}) {
+            eprintln!("error: something that the command has started cannot be ended");
+        }
+        if let Some(cgroup) = cgroup {
+            cgroup.remove();
         }
     }
 }
@@ -412,20 +463,44 @@ impl Running {
 /// Whatever way we end, the command does.
 impl Drop for Running {
     fn drop(&mut self) {
-        if matches!(self.child.try_wait(), Ok(None)) {
-            self.signal(Signal::KILL);
-        }
+        self.end();
     }
 }
 
-fn pid(child: &Child) -> Option<Pid> {
-    i32::try_from(child.id()).ok().and_then(Pid::from_raw)
-}
-
-/// As shells have it.
-fn code(status: ExitStatus) -> u8 {
-    let signalled = || status.signal().map(|signal| 128 + signal);
-    status.code().or_else(signalled).and_then(|code| u8::try_from(code).ok()).unwrap_or(u8::MAX)
+/// Whether there is such a program, as far as that can be told before it is started.
+fn find(program: &str) -> Result<(), Failure> {
+    let runnable = |path: &Path| {
+        let meta = fs::metadata(path)?;
+        match meta.is_file() && meta.permissions().mode() & 0o111 != 0 {
+            true => Ok(()),
+            false => Err(io::Error::from(io::ErrorKind::PermissionDenied)),
+        }
+    };
+    let found = if program.contains('/') {
+        runnable(Path::new(program))
+    } else {
+        let path = env::var_os("PATH").unwrap_or_else(|| DEFAULT_PATH.into());
+        let tried = env::split_paths(&path).map(|folder| runnable(&folder.join(program)));
+        let mut missing = Err(io::Error::from(io::ErrorKind::NotFound));
+        for result in tried {
+            match result {
+                Ok(()) => return Ok(()),
+                Err(error) if error.kind() != io::ErrorKind::NotFound => missing = Err(error),
+                Err(_) => {}
+            }
+        }
+        missing
+    };
+    found.map_err(|error| {
+        let problem = match error.kind() {
+            io::ErrorKind::NotFound => "there is no such program".to_owned(),
+            io::ErrorKind::PermissionDenied => "is no program that may be run".to_owned(),
+            _ => error.to_string(),
+        };
+        Failure::Other(format!(
+            "command {program:?}: {problem}\n  hint: after -- come a program, by its path or in PATH, and its arguments"
+        ))
+    })
 }
 
 /// Becomes the command, after asking the kernel to kill it with its parent.
@@ -437,11 +512,25 @@ pub(crate) fn become_command(args: &BecomeArgs) -> Result<Exit, Failure> {
     if parent.and_then(|parent| u32::try_from(parent).ok()) != Some(args.parent) {
         return Ok(Exit::No);
     }
+    if let Some(cgroup) = &args.cgroup {
+        // Outside it the command is watched all the same, by its parents.
+        let _ = Cgroup::known(cgroup).enter();
+    }
     let (program, arguments) = args.command.split_first().ok_or(Failure::ClosedPipe)?;
     let error = Command::new(program).args(arguments).exec();
     eprintln!("error: {program}: {error}");
     Ok(Exit::Code(if error.kind() == io::ErrorKind::NotFound { 127 } else { 126 }))
 }
 
+/// This program, also if its file has been replaced meanwhile.
+const OURSELVES: &str = "/proc/self/exe";
+/// Where programs are looked for if nobody says where.
+const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
+/// For what was killed to be gone, if the step-down time is that long.
+const ENDING: Duration = Duration::from_millis(100);
+/// After a question that nobody answered.
+const SOON: Duration = Duration::from_millis(50);
+/// By how much a watchdog may be late before what it should have done is done here.
+const LATE: Duration = Duration::from_millis(150);
 /// How long to sleep at most: time on the suspend-counting clock may pass unseen.
 const IDLE: Duration = Duration::from_millis(100);

@@ -18,6 +18,7 @@ mod conform;
 mod dev;
 mod field;
 mod guarded;
+mod http;
 mod init;
 mod keys;
 mod lab;
@@ -116,6 +117,9 @@ enum Command {
     /// How `run` becomes its command
     #[command(hide = true)]
     Become(guarded::BecomeArgs),
+    /// What `run` leaves its command to
+    #[command(hide = true)]
+    Watchdog(guarded::watchdog::Args),
 }
 
 impl Command {
@@ -147,7 +151,8 @@ impl Command {
             | Self::Report(_)
             | Self::Completions(_)
             | Self::Man(_)
-            | Self::Become(_) => false,
+            | Self::Become(_)
+            | Self::Watchdog(_) => false,
         }
     }
 
@@ -181,6 +186,7 @@ impl Command {
             Self::Completions(args) => manual::completions(&args).map(Exit::from),
             Self::Man(args) => manual::man(&args).map(Exit::from),
             Self::Become(args) => guarded::become_command(&args),
+            Self::Watchdog(args) => guarded::watchdog::run(&args),
         }
     }
 }
@@ -216,13 +222,14 @@ Exit codes:
 
 const RUN_HELP: &str = "\
 The command is started when this node leads. It is asked to end (TERM) and
-then killed (KILL), with its whole process group, when another node leads or
-when the agent has not confirmed for so long that the command would otherwise
-outlive --guard. It finds BELLWETHER_GROUP and BELLWETHER_EPOCH in its
-environment; pass the epoch on to whatever it changes, and let that refuse
-older ones. An eventual election may have another leader in a part of the
-network that is cut off.
+then killed (KILL), with everything it has started, when another node leads,
+when the agent is gone, or when the agent has not confirmed for so long that
+the command would otherwise outlive --guard. It finds BELLWETHER_GROUP and
+BELLWETHER_EPOCH in its environment; pass the epoch on to whatever it changes,
+and let that refuse older ones. An eventual election may have another leader in
+a part of the network that is cut off.
 
-Exit codes: that of the command, 128 + n if signal n ended it, 127 if it is
-not there, 126 if it cannot be run; 1 with --once if leadership was lost; 2
-wrong usage, or the agent refused; 128 + n if signal n ended this.";
+Exit codes: that of the command, 128 + n if signal n ended it, 127 or 126 if
+it could not be started; 1 with --once if leadership was lost; 2 wrong usage, a
+command that is not there or no program, or the agent refused; 128 + n if
+signal n ended this.";

@@ -42,7 +42,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
         let answer = match client.ask(&path, WAIT + Duration::from_secs(5)) {
             Ok(answer) if answer.status == 200 => answer.body,
             // It may be starting anew; a short while is put up with.
-            Ok(_) | Err(Failure::Unreachable(_)) if heard.elapsed() < PATIENCE => {
+            Ok(_) | Err(_) if heard.elapsed() < PATIENCE => {
                 std::thread::sleep(PAUSE);
                 continue;
             }
@@ -50,7 +50,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
                 let text = format!("the agent answers with status {}", answer.status);
                 return Err(Failure::Unreachable(text));
             }
-            Err(failure) => return Err(failure),
+            Err(unanswered) => return Err(unanswered.into()),
         };
         heard = Instant::now();
         if answer["missed"] == true {

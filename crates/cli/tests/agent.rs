@@ -328,10 +328,39 @@ fn the_commands_exit_code_is_passed_on() {
     for (script, expected) in [("exit 7", 7), ("true", 0), ("kill -9 $$", 137)] {
         assert_eq!(Guarded::start(&agent, &[], script).code(), expected, "{script}");
     }
-    assert_eq!(code(&agent.run(&["run", "web", "--", "/no/such/program"])), 127);
-    assert_eq!(code(&agent.run(&["run", "web", "--", "/etc/passwd"])), 126);
     let output = agent.run(&["run", "web", "--guard", "1s", "--grace", "1s", "--", "true"]);
     assert_eq!(code(&output), 2, "{output:?}");
+}
+
+/// Whoever mistypes it is not to learn so when it is needed.
+#[test]
+fn a_command_that_is_not_there_is_refused_before_anything_is_waited_for() {
+    let agent = Agent::start();
+    agent.lead(false, "1.1.1.0");
+    for (program, words) in [
+        ("/no/such/program", "there is no such program"),
+        ("no-such-program", "there is no such program"),
+        ("/etc/passwd", "is no program that may be run"),
+        ("/etc", "is no program that may be run"),
+    ] {
+        let mut run = agent.command(&["run", "web", "--", program]);
+        let mut run = run.stderr(Stdio::piped()).spawn().unwrap();
+        let deadline = Instant::now() + Duration::from_secs(10);
+        let status = loop {
+            if let Some(status) = run.try_wait().unwrap() {
+                break status;
+            }
+            if Instant::now() > deadline {
+                run.kill().unwrap();
+                panic!("{program}: waited for");
+            }
+            thread::sleep(Duration::from_millis(10));
+        };
+        assert_eq!(status.code(), Some(2), "{program}");
+        let mut said = String::new();
+        run.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+        assert!(said.contains(program) && said.contains(words), "{said}");
+    }
 }
 
 #[test]

@@ -13,7 +13,6 @@ use std::{
 
 use tokio::{
     io::{AsyncRead, AsyncWrite, ReadBuf},
-    net::TcpStream,
     time::{Instant, Sleep, sleep},
 };
 
@@ -21,16 +20,16 @@ use super::framing::{Doubt, Heads};
 
 /// A stream on which no write may take longer than this, and of which the heads are looked at before they are parsed.
 #[derive(Debug)]
-pub(super) struct Deadline {
-    stream: TcpStream,
+pub(super) struct Deadline<S> {
+    stream: S,
     longest: Duration,
     waiting: bool,
     sleep: Pin<Box<Sleep>>,
     heads: Heads,
 }
 
-impl Deadline {
-    pub(super) fn new(stream: TcpStream, longest: Duration) -> Self {
+impl<S> Deadline<S> {
+    pub(super) fn new(stream: S, longest: Duration) -> Self {
         let (sleep, heads) = (Box::pin(sleep(longest)), Heads::default());
         Self { stream, longest, waiting: false, sleep, heads }
     }
@@ -58,7 +57,7 @@ impl Deadline {
     }
 }
 
-impl AsyncRead for Deadline {
+impl<S: AsyncRead + Unpin> AsyncRead for Deadline<S> {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -71,7 +70,7 @@ impl AsyncRead for Deadline {
     }
 }
 
-impl AsyncWrite for Deadline {
+impl<S: AsyncWrite + Unpin> AsyncWrite for Deadline<S> {
     fn poll_write(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,

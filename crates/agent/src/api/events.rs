@@ -3,7 +3,7 @@
 use std::{collections::VecDeque, convert::Infallible, time::Duration};
 
 use axum::{
-    Json,
+    Extension, Json,
     extract::{Query, State, rejection::QueryRejection},
     http::{HeaderMap, StatusCode, header},
     response::{
@@ -14,9 +14,9 @@ use axum::{
 use futures_util::stream;
 use serde::Deserialize;
 use serde_json::json;
-use tokio::{sync::OwnedSemaphorePermit, time::timeout};
+use tokio::time::timeout;
 
-use super::{Api, Problem};
+use super::{Api, Place, Problem, places::Answering};
 use crate::{
     config::{event_name, parse_duration},
     handle::Handle,
@@ -33,6 +33,7 @@ pub(super) struct Wanted {
 /// With `index` one answer, once there is something after it; otherwise, or if asked for, a stream.
 pub(super) async fn events(
     State(api): State<Api>,
+    Extension(place): Extension<Place>,
     wanted: Result<Query<Wanted>, QueryRejection>,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
@@ -42,12 +43,17 @@ pub(super) async fn events(
     let accept = headers.get(header::ACCEPT).and_then(|accept| accept.to_str().ok());
     let streamed = accept.is_some_and(|accept| accept.contains("text/event-stream"));
     match index {
-        Some(index) if !streamed => poll(api.handle()?, index, wait.as_deref()).await,
-        _ => stream(&api, index, &headers).await,
+        Some(index) if !streamed => poll(api.handle()?, &place, index, wait.as_deref()).await,
+        _ => stream(&api, &place, index, &headers).await,
     }
 }
 
-async fn poll(mut handle: Handle, index: u64, wait: Option<&str>) -> Result<Response, Problem> {
+async fn poll(
+    mut handle: Handle,
+    place: &Place,
+    index: u64,
+    wait: Option<&str>,
+) -> Result<Response, Problem> {
     let wait = match wait.map(parse_duration) {
         None => Duration::ZERO,
         Some(Ok(wait)) if wait.as_micros() <= LONGEST.as_micros() as u64 => {
@@ -57,7 +63,8 @@ async fn poll(mut handle: Handle, index: u64, wait: Option<&str>) -> Result<Resp
     };
     // A number from the future is one of a former life: there is nothing to wait for.
     let reset = index > handle.index();
-    if !reset {
+    if !reset && wait > Duration::ZERO {
+        let _waiting = place.streaming().ok_or_else(crowded)?;
         // Waiting in vain is an answer too.
         let _ = timeout(wait, handle.wait_after(index)).await;
     }
@@ -66,12 +73,20 @@ async fn poll(mut handle: Handle, index: u64, wait: Option<&str>) -> Result<Resp
     Ok(Json(json!({ "index": index, "missed": missed, "events": events })).into_response())
 }
 
-async fn stream(api: &Api, index: Option<u64>, headers: &HeaderMap) -> Result<Response, Problem> {
-    let streams = std::sync::Arc::clone(&api.shared.streams);
-    let place = streams.try_acquire_owned().map_err(|_| {
-        let error = "too many streams of events are open";
-        Problem::new(StatusCode::TOO_MANY_REQUESTS, error, "close some, or poll with ?index=")
-    })?;
+/// Whoever is waited with holds a place, and must leave some to others.
+fn crowded() -> Problem {
+    let error = "too many streams of events are open";
+    let hint = "close some, or poll with ?index= and without wait=";
+    Problem::new(StatusCode::TOO_MANY_REQUESTS, error, hint)
+}
+
+async fn stream(
+    api: &Api,
+    place: &Place,
+    index: Option<u64>,
+    headers: &HeaderMap,
+) -> Result<Response, Problem> {
+    let place = place.streaming().ok_or_else(crowded)?;
     let handle = api.handle()?;
     let last = headers.get("last-event-id").map(|last| last.to_str().ok()?.parse::<u64>().ok());
     let (from, known) = match (last, index) {
@@ -107,7 +122,7 @@ struct Feed {
     seen: u64,
     ready: VecDeque<sse::Event>,
     ended: bool,
-    _place: OwnedSemaphorePermit,
+    _place: Answering,
 }
 
 impl Feed {

@@ -9,7 +9,7 @@ use axum::{
     response::{IntoResponse as _, Response},
 };
 
-use super::{Api, Problem};
+use super::{Api, Problem, Refusals};
 use crate::{
     hooks::HookStatus,
     status::{ElectionStatus, MemberState, ScoreStatus, Status},
@@ -17,12 +17,12 @@ use crate::{
 
 pub(super) async fn metrics(State(api): State<Api>) -> Result<Response, Problem> {
     let status = api.status().await?;
-    let text = render(&status, &api.shared.hooks.all());
+    let text = render(&status, &api.shared.hooks.all(), &api.shared.refusals);
     let kind = "text/plain; version=0.0.4; charset=utf-8";
     Ok(([(header::CONTENT_TYPE, kind)], text).into_response())
 }
 
-fn render(status: &Status, hooks: &[HookStatus]) -> String {
+fn render(status: &Status, hooks: &[HookStatus], refusals: &Refusals) -> String {
     let mut page = Page::default();
     let build = [("version", status.version)];
     page.one("build_info", "gauge", "The version that runs.", &build, 1.0);
@@ -43,6 +43,14 @@ fn render(status: &Status, hooks: &[HookStatus]) -> String {
     page.head("hook_dirty", "gauge", "Elections in which a hook has yet to clean up.");
     for hook in hooks {
         page.line("hook_dirty", &[("hook", &hook.name)], hook.dirty.len() as f64);
+    }
+    page.head(
+        "http_refused_total",
+        "counter",
+        "Connections and streams refused or closed for others.",
+    );
+    for (at, reason, count) in refusals.all() {
+        page.line("http_refused_total", &[("listener", at), ("reason", reason)], count as f64);
     }
     page.text
 }

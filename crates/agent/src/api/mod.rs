@@ -11,11 +11,13 @@ use axum::{
     middleware::{from_fn, from_fn_with_state},
     routing::{MethodRouter, get, on, post},
 };
-use tokio::{sync::Semaphore, time::timeout};
+use tokio::time::timeout;
 
-use self::{access::Access, problem::Problem};
+use self::{access::Access, places::Place, problem::Problem};
 pub use self::{
-    server::{serve, serve_apart},
+    door::{Door, Shut, usual_sockets},
+    places::Refusals,
+    server::{serve, serve_apart, serve_door_apart},
     stage::{Act, Actor, Order, Stage},
     token::Token,
 };
@@ -32,11 +34,13 @@ mod answer;
 mod body;
 mod command;
 mod deadline;
+mod door;
 mod events;
 mod framing;
 mod health;
 mod metrics;
 mod page;
+mod places;
 mod problem;
 mod query;
 mod server;
@@ -47,6 +51,8 @@ mod token;
 #[derive(Clone, Debug)]
 pub struct Api {
     shared: Arc<Shared>,
+    /// Whether whoever asks came through the local door, and may ask for anything.
+    at_the_door: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -57,8 +63,8 @@ struct Shared {
     names: Vec<String>,
     /// Whether whoever reaches us may read: on loopback.
     open: bool,
-    /// Streams of events that may still be opened.
-    streams: Arc<Semaphore>,
+    /// What was refused before anybody could be asked.
+    refusals: Arc<Refusals>,
 }
 
 /// Who answers.
@@ -116,15 +122,28 @@ impl Api {
         behind: Behind,
         hooks: HookView,
     ) -> Self {
+        let refusals = match &behind {
+            Behind::Agent(handle) => handle.refusals(),
+            Behind::Stage(..) => Arc::default(),
+        };
         let shared = Shared {
             behind,
             hooks,
             token,
             names: config.api_names.clone(),
             open: bound.ip().is_loopback(),
-            streams: Arc::new(Semaphore::new(STREAMS)),
+            refusals,
         };
-        Self { shared: Arc::new(shared) }
+        Self { shared: Arc::new(shared), at_the_door: false }
+    }
+
+    /// The same for those who came through the local door.
+    fn at_the_door(&self) -> Self {
+        Self { at_the_door: true, ..self.clone() }
+    }
+
+    fn refusals(&self) -> Arc<Refusals> {
+        Arc::clone(&self.shared.refusals)
     }
 
     fn handle(&self) -> Result<Handle, Problem> {
@@ -266,5 +285,3 @@ fn router(api: &Api) -> Router {
 
 /// How long the agent may take to answer. It answers between two packets; more than this is a stall.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// Streams of events at once. Each is a connection and a place in the history.
-const STREAMS: usize = 128;

@@ -1,11 +1,9 @@
 //! Connections: how many, how slow, how large.
 
 use std::{
-    collections::BTreeMap,
     convert::Infallible,
     io,
-    net::IpAddr,
-    sync::{Arc, Mutex, PoisonError},
+    net::SocketAddr,
     thread::{self, JoinHandle},
     time::Duration,
 };
@@ -22,73 +20,134 @@ use hyper_util::{
     service::TowerToHyperService,
 };
 use tokio::{
-    io::AsyncWriteExt as _,
-    net::{TcpListener, TcpStream},
-    sync::Semaphore,
-    time::{sleep, timeout},
+    io::{AsyncRead, AsyncWrite},
+    net::{TcpListener, UnixListener},
+    time::sleep,
 };
 
-use super::{Api, access::Local, deadline::Deadline, router};
+use super::{
+    Api,
+    access::Local,
+    deadline::Deadline,
+    door::Door,
+    places::{Caller, Limits, Place, Places, Refusals},
+    router,
+};
 
 /// Answers connections until the agent has stopped.
 pub async fn serve(listener: TcpListener, api: Api) {
     let router = router(&api);
-    let places = Arc::new(Semaphore::new(CONNECTIONS));
-    let callers = Callers::default();
+    let places = Places::new(HTTP, api.refusals(), |refusals: &Refusals| &refusals.http);
     loop {
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
             () = api.over() => return,
         };
-        let (stream, peer) = match accepted {
-            Ok(accepted) => accepted,
-            Err(_) => {
-                // Out of descriptors, as a rule: trying again at once would only burn the processor.
-                sleep(BREATH).await;
-                continue;
-            }
-        };
-        let place = Arc::clone(&places).try_acquire_owned();
-        let (Ok(place), Some(caller)) = (place, callers.enter(peer.ip())) else {
-            tokio::spawn(turn_away(stream));
+        let Ok((stream, peer)) = accepted else {
+            // Out of descriptors, as a rule: trying again at once would only burn the processor.
+            sleep(BREATH).await;
             continue;
         };
-        let router = router.clone();
-        tokio::spawn(async move {
-            answer(stream, router).await;
-            drop((place, caller));
-        });
+        match places.enter(Caller::at(peer.ip())) {
+            Some(place) => {
+                let local = stream.local_addr().ok();
+                tokio::spawn(answer(stream, local, place, router.clone()));
+            }
+            // It fits into the socket's buffer, or the caller does without: nobody is waited for, and nothing kept.
+            None => {
+                let _ = stream.try_write(FULL);
+            }
+        }
     }
 }
 
-/// The same on a thread of its own, so that whoever asks, however often, takes no time from the node.
+/// The same at the local door.
+async fn serve_door(door: Door, api: Api) {
+    let (listener, allowed, _removed_at_the_end) = door.parts();
+    // It was listening a moment ago.
+    let Ok(listener) = UnixListener::from_std(listener) else { return };
+    let router = router(&api);
+    let places = Places::new(DOOR, api.refusals(), |refusals: &Refusals| &refusals.socket);
+    loop {
+        let accepted = tokio::select! {
+            accepted = listener.accept() => accepted,
+            () = api.over() => return,
+        };
+        let Ok((stream, _)) = accepted else {
+            sleep(BREATH).await;
+            continue;
+        };
+        let user = match stream.peer_cred() {
+            Ok(who) if allowed.is(who.uid()) => who.uid(),
+            _ => {
+                places.refused().count_user();
+                let _ = stream.try_write(NOT_YOU);
+                continue;
+            }
+        };
+        match places.enter(Caller::User(user)) {
+            Some(place) => {
+                tokio::spawn(answer(stream, None, place, router.clone()));
+            }
+            None => {
+                let _ = stream.try_write(FULL);
+            }
+        }
+    }
+}
+
+/// [`serve`] on a thread of its own, so that whoever asks, however often, takes no time from the node.
 ///
 /// # Errors
 ///
 /// Why there is no thread, or the listener cannot be handed over.
 pub fn serve_apart(listener: TcpListener, api: Api) -> io::Result<JoinHandle<()>> {
     let listener = listener.into_std()?;
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    thread::Builder::new().name("bellwether-http".to_owned()).spawn(move || {
-        runtime.block_on(async {
-            // It was listening a moment ago.
-            if let Ok(listener) = TcpListener::from_std(listener) {
-                serve(listener, api).await;
-            }
-        });
+    apart("bellwether-http", async move {
+        // It was listening a moment ago.
+        if let Ok(listener) = TcpListener::from_std(listener) {
+            serve(listener, api).await;
+        }
     })
 }
 
-async fn answer(stream: TcpStream, router: Router) {
-    let Ok(local) = stream.local_addr() else { return };
+/// The local door on a thread of its own, so that no crowd at the other one is in the way.
+///
+/// # Errors
+///
+/// Why there is no thread.
+pub fn serve_door_apart(door: Door, api: &Api) -> io::Result<JoinHandle<()>> {
+    apart("bellwether-door", serve_door(door, api.at_the_door()))
+}
+
+fn apart(
+    name: &str,
+    work: impl Future<Output = ()> + Send + 'static,
+) -> io::Result<JoinHandle<()>> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    thread::Builder::new().name(name.to_owned()).spawn(move || runtime.block_on(work))
+}
+
+async fn answer<S>(stream: S, local: Option<SocketAddr>, place: Place, router: Router)
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+{
     let router = TowerToHyperService::new(router);
     let stream = Deadline::new(stream, WRITE);
-    let doubt = stream.doubt();
+    let (doubt, asker) = (stream.doubt(), place.clone());
     let service = service_fn(move |mut request: Request<Incoming>| {
-        request.extensions_mut().insert(Local(local));
+        let answering = asker.answering();
+        if let Some(local) = local {
+            request.extensions_mut().insert(Local(local));
+        }
         request.extensions_mut().insert(doubt.clone());
+        request.extensions_mut().insert(asker.clone());
         let answer = router.call(request);
-        async move { answer.await as Result<Response, Infallible> }
+        async move {
+            let answer = answer.await as Result<Response, Infallible>;
+            drop(answering);
+            answer
+        }
     });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
@@ -96,54 +155,24 @@ async fn answer(stream: TcpStream, router: Router) {
         .max_headers(MOST_HEADERS)
         .max_buf_size(LARGEST_HEAD)
         .serve_connection(TokioIo::new(stream), service);
-    // Whatever went wrong was the peer's doing, and it has been told or is gone.
-    let _ = connection.await;
-}
-
-async fn turn_away(mut stream: TcpStream) {
-    let _ = timeout(BREATH, stream.write_all(FULL)).await;
-}
-
-/// How many connections each address has.
-#[derive(Clone, Debug, Default)]
-struct Callers(Arc<Mutex<BTreeMap<IpAddr, usize>>>);
-
-impl Callers {
-    fn enter(&self, address: IpAddr) -> Option<Caller> {
-        let mut callers = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let count = callers.entry(address).or_default();
-        if *count >= EACH {
-            return None;
-        }
-        *count += 1;
-        Some(Caller { callers: self.clone(), address })
-    }
-}
-
-#[derive(Debug)]
-struct Caller {
-    callers: Callers,
-    address: IpAddr,
-}
-
-impl Drop for Caller {
-    fn drop(&mut self) {
-        let mut callers = self.callers.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(count) = callers.get_mut(&self.address) {
-            *count -= 1;
-            if *count == 0 {
-                callers.remove(&self.address);
-            }
-        }
+    tokio::select! {
+        // Whatever went wrong was the peer's doing, and it has been told or is gone.
+        _ = connection => {}
+        // It asks nothing, and others want to.
+        () = place.lost() => {}
     }
 }
 
 const FULL: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\n\
     Content-Type: application/json\r\nRetry-After: 1\r\nConnection: close\r\nContent-Length: 67\r\n\r\n\
     {\"error\":\"too many connections\",\"hint\":\"close some, or try again\"}\n";
-/// All connections, and those of one address. Above what people need, below what hurts.
-const CONNECTIONS: usize = 256;
-const EACH: usize = 128;
+const NOT_YOU: &[u8] = b"HTTP/1.1 403 Forbidden\r\n\
+    Content-Type: application/json\r\nConnection: close\r\nContent-Length: 142\r\n\r\n\
+    {\"error\":\"this socket is not for your user\",\"hint\":\"it is for the agent's user, root and socket_group; ask over HTTP, or become one of them\"}\n";
+/// Above what people need, below what hurts. A stream is a connection and a place in the history.
+const HTTP: Limits = Limits { all: 256, each: 128, streams: 128, streams_each: 64 };
+/// Those who get there may do anything; one of them that has gone mad must not be in the others' way.
+const DOOR: Limits = Limits { all: 256, each: 128, streams: 128, streams_each: 64 };
 /// For the whole head of a request, also of the next one on a connection kept open.
 const HEADERS: Duration = Duration::from_secs(5);
 const MOST_HEADERS: usize = 64;

@@ -4,7 +4,7 @@
 use std::net::SocketAddr;
 
 use axum::{
-    Json,
+    Extension, Json,
     extract::{Path, Query, Request, State, rejection::PathRejection, rejection::QueryRejection},
     http::{HeaderMap, StatusCode},
     response::Response,
@@ -16,7 +16,7 @@ use tokio::{
     time::timeout,
 };
 
-use super::{Api, Behind, PATIENCE, Problem, Shared, body, events, query};
+use super::{Api, Behind, PATIENCE, Place, Problem, Shared, body, events, query};
 use crate::{
     config::similar,
     handle::Handle,
@@ -199,7 +199,8 @@ pub(super) async fn act(
 fn through(api: &Api, name: &str) -> Result<Api, Problem> {
     let stage = stage(api)?.clone();
     let at = stage.find(name)?;
-    Ok(Api { shared: Shared { behind: Behind::Stage(stage, at), ..(*api.shared).clone() }.into() })
+    let shared = Shared { behind: Behind::Stage(stage, at), ..(*api.shared).clone() };
+    Ok(Api { shared: shared.into(), ..api.clone() })
 }
 
 /// What a node knows; nothing, if it is dead, which on a stage is no error.
@@ -230,10 +231,11 @@ pub(super) async fn why(
 pub(super) async fn happening(
     State(api): State<Api>,
     path: Named<String>,
+    place: Extension<Place>,
     wanted: Result<Query<events::Wanted>, QueryRejection>,
     headers: HeaderMap,
 ) -> Result<Response, Problem> {
-    events::events(State(through(&api, &named(path)?)?), wanted, headers).await
+    events::events(State(through(&api, &named(path)?)?), place, wanted, headers).await
 }
 
 /// Orders that may wait.

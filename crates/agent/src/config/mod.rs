@@ -25,6 +25,7 @@ pub use self::{
     hook::{Hook, User},
     membership::Membership,
     show::{Change, Setting},
+    socket::{Group, Socket},
     source::{Flag, Inputs},
 };
 pub(crate) use self::{
@@ -44,6 +45,7 @@ mod learned;
 mod leased;
 mod membership;
 mod show;
+mod socket;
 mod source;
 mod timing;
 mod tree;
@@ -71,6 +73,10 @@ pub struct Config {
     pub api_token_file: Option<PathBuf>,
     /// Host names, besides loopback and the bound address, under which it answers over HTTP.
     pub api_names: Vec<String>,
+    /// Where those on the same machine ask it, without a token.
+    pub socket: Socket,
+    /// Whose members may, besides its own user and root.
+    pub socket_group: Option<Group>,
     /// Where it keeps its boot number; without one, time stands in.
     pub data_dir: Option<PathBuf>,
     /// The cluster's key.
@@ -126,6 +132,8 @@ impl Config {
             api: API,
             api_token_file: None,
             api_names: Vec::new(),
+            socket: Socket::Nowhere,
+            socket_group: None,
             data_dir: None,
             key_file: key_file.into(),
             log: Form::default(),
@@ -170,6 +178,9 @@ impl Config {
         if let Some(field) = root.take("api") {
             config.api = api(&field, &config)?;
         }
+        config.socket = root.or("socket", Socket::Usual, Socket::read)?;
+        config.socket_group =
+            root.take("socket_group").map(|field| Group::read(&field)).transpose()?;
         config.log = root.or("log", Form::default(), |field| field.choice(&Form::NAMED))?;
         config.record = root.take("record").map(|field| path(&field)).transpose()?;
         config.record_limit =

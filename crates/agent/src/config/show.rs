@@ -79,6 +79,13 @@ impl Config {
             path.as_ref().map_or("(none)".to_owned(), |path| quoted(&path.display()))
         };
         add("api_token_file", path(&self.api_token_file), DEFAULT);
+        add("socket", self.socket.shown(), DEFAULT);
+        let group = self.socket_group.as_ref();
+        add(
+            "socket_group",
+            group.map_or("(none)".to_owned(), |group| quoted(&group.name)),
+            DEFAULT,
+        );
         add("data_dir", path(&self.data_dir), DEFAULT);
         add("key_file", quoted(&self.key_file.display()), DEFAULT);
         add("log", quoted(&self.log.name()), DEFAULT);

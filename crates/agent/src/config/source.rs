@@ -157,6 +157,7 @@ const SETTINGS: &[Setting] = &[
     setting("--api", "BELLWETHER_API", "api", Shape::Text),
     setting("--api-name", "BELLWETHER_API_NAMES", "api_names", Shape::List),
     setting("--api-token-file", "BELLWETHER_API_TOKEN_FILE", "api_token_file", Shape::Text),
+    setting("--socket", "BELLWETHER_SOCKET", "socket", Shape::Text),
     setting("--data-dir", "BELLWETHER_DATA_DIR", "data_dir", Shape::Text),
     setting("--key-file", "BELLWETHER_KEY_FILE", "key_file", Shape::Text),
     setting("--log", "BELLWETHER_LOG", "log", Shape::Text),
@@ -181,6 +182,7 @@ const NOT_SETTINGS: &[&str] = &[
     "BELLWETHER_SEQ",
     "BELLWETHER_LEADER",
     "BELLWETHER_SELF",
+    "BELLWETHER_VALID_UNTIL_US",
 ];
 
 fn add(
