@@ -91,7 +91,7 @@ use crate::{
     id::{Boot, NodeId, Peer},
     leadership::{Election, Leadership, Mode, Why},
     machine::{Input, InputOf, Machine, Outbox, OutboxOf, Rejected},
-    membership::medley::{ContactChange, MembershipEvent},
+    membership::medley::{Addresses, ContactChange, MembershipEvent},
     rng::{Rng, Seed},
     stack::{self, Group, Stack, Standing},
     time::{Duration, Time},
@@ -156,6 +156,8 @@ pub enum Command {
     Bar(BTreeSet<Group>),
     /// Tell others this from now on.
     Introduce(Box<About>),
+    /// Tell others from now on that this is where we are reached.
+    Advertise(Addresses),
 }
 
 /// What the application should be told.
