@@ -317,12 +317,7 @@ async fn execute(hook: &Hook, call: &Call) -> Result<(), String> {
     // Whose it was when the settings were read says nothing about now.
     trust::walk(Path::new(program)).map_err(|distrust| format!("was not started: {distrust}"))?;
     let mut command = Command::new(program);
-    // A hook that asks the agent must not do so with our token, nor be told of another event; and nothing that was meant for
-    // us alone is for it.
-    command.env_clear().env("PATH", PATH);
-    for name in INHERITED {
-        command.envs(std::env::var_os(name).map(|value| (name, value)));
-    }
+    clean(&mut command);
     if let Some(user) = &hook.user {
         command.uid(user.id).gid(user.group).env("HOME", &user.home);
     }
@@ -336,7 +331,7 @@ async fn execute(hook: &Hook, call: &Call) -> Result<(), String> {
         .kill_on_drop(true);
     let mut child = command.spawn().map_err(|error| format!("cannot be started: {error}"))?;
     let deadline = Instant::now() + Duration::from_micros(hook.timeout.as_micros());
-    let mut group = Group(child.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?)));
+    let mut group = Group::of(&child);
     let input = serde_json::to_vec(call).unwrap_or_default();
     let stdin = child.stdin.take();
     // Not waited for: a hook need not read, and one that does not read must not hold us up.
@@ -358,7 +353,7 @@ async fn execute(hook: &Hook, call: &Call) -> Result<(), String> {
         }
     };
     // It has ended, and so has our interest in processes that it left behind.
-    group.0 = None;
+    group.forget();
     let Err(problem) = result else {
         said.abort();
         return Ok(());
@@ -367,6 +362,15 @@ async fn execute(hook: &Hook, call: &Call) -> Result<(), String> {
     match quote(said.trim()).as_str() {
         "" => Err(problem),
         said => Err(format!("{problem}: {said}")),
+    }
+}
+
+/// A program that asks the agent must not do so with our token, nor be told of another event; and nothing that was meant
+/// for us alone is for it.
+pub(crate) fn clean(command: &mut Command) {
+    command.env_clear().env("PATH", PATH);
+    for name in INHERITED {
+        command.envs(std::env::var_os(name).map(|value| (name, value)));
     }
 }
 
@@ -382,9 +386,19 @@ async fn listen(stderr: Option<ChildStderr>) -> String {
 
 /// A process group that does not outlive this value.
 #[derive(Debug)]
-struct Group(Option<Pid>);
+pub(crate) struct Group(Option<Pid>);
 
 impl Group {
+    /// That of a child which is the first of its group.
+    pub(crate) fn of(child: &Child) -> Self {
+        Self(child.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?)))
+    }
+
+    /// What is left of it may live on.
+    pub(crate) fn forget(&mut self) {
+        self.0 = None;
+    }
+
     fn signal(&self, signal: Signal) {
         if let Some(group) = self.0 {
             // It may have ended by itself.
@@ -393,7 +407,7 @@ impl Group {
     }
 
     /// Asks it to end, and kills what is left of it.
-    async fn end(&mut self, child: &mut Child) {
+    pub(crate) async fn end(&mut self, child: &mut Child) {
         self.signal(Signal::TERM);
         // The first process is not waited for yet: as long as it is not, its number is not given to another group.
         sleep(GRACE).await;
