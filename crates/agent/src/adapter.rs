@@ -31,6 +31,7 @@ use crate::{
 mod map;
 mod report;
 mod request;
+mod sources;
 #[cfg(test)]
 mod tests;
 
@@ -60,6 +61,8 @@ pub(crate) struct Adapter {
     records: BTreeMap<NodeId, Record>,
     tallies: Vec<Tally>,
     seeds: Vec<Place>,
+    /// Who says where to try, besides what is fixed.
+    sources: Vec<sources::Source>,
     /// Between two tries of a seed that nobody listed answers at.
     retry: Duration,
     rng: Rng,
@@ -112,7 +115,7 @@ struct Place {
     found: Option<NodeId>,
     /// Tries in a row that nobody answered.
     in_vain: u32,
-    /// Whether a name stands for it: it goes when the name stands for another.
+    /// Whether it is there only as long as a source names it.
     named: bool,
 }
 
@@ -169,6 +172,7 @@ impl Adapter {
             started: now,
             records: BTreeMap::new(),
             seeds: seeds.collect(),
+            sources: Vec::new(),
             retry,
             rng: seed.named("doors").rng(),
             outgoing: Vec::new(),

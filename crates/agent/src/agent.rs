@@ -4,7 +4,7 @@ use std::{
     any::Any,
     collections::{BTreeMap, BTreeSet},
     io,
-    net::{IpAddr, SocketAddr},
+    net::SocketAddr,
     path::{Path, PathBuf},
 };
 
@@ -16,6 +16,7 @@ use bellwether_proto::{
 };
 use tokio::{
     net::TcpListener,
+    sync::watch,
     task::{JoinError, JoinHandle},
 };
 
@@ -24,6 +25,7 @@ use crate::{
     api::{self, Api, Door, Shut, Token},
     clock,
     config::{self, Config, Seed as Joined, Socket},
+    discovery::{self, Family},
     driver::{self, Driver},
     handle::{Handle, Refused, Request, Stopped},
     hooks::{HookDoor, HookView, Hooks},
@@ -31,6 +33,7 @@ use crate::{
     log::{self, Level, Line},
     neighbours,
     notify::{Manager, Watchdog},
+    peers::{self, Peers},
     record::{Header, RecordError, Recorder},
     seal::Sealer,
     status::EventKind,
@@ -68,14 +71,6 @@ pub enum StartError {
     /// Where its node's inputs are to be written down.
     #[error("record: {0}")]
     Record(#[from] RecordError),
-    /// A seed's name.
-    #[error("join {name:?}: {source}")]
-    Seed {
-        /// As configured.
-        name: String,
-        /// Why it has no address.
-        source: io::Error,
-    },
     /// Settings that contradict each other.
     #[error("{0}")]
     Setting(String),
@@ -87,7 +82,7 @@ pub enum ReloadError {
     /// These cannot change while it runs.
     #[error("{0}: only a restart changes that; nothing was changed")]
     NeedsRestart(String),
-    /// The key file, or a name to look up.
+    /// The key file.
     #[error("{0}; nothing was changed")]
     Start(#[from] StartError),
     /// The agent says no.
@@ -114,6 +109,8 @@ pub struct Agent {
     socket: Result<Option<PathBuf>, Shut>,
     node: JoinHandle<Option<Boot>>,
     others: Vec<JoinHandle<()>>,
+    /// Whom to talk to first, for those that ask where they are.
+    doors: watch::Sender<Vec<Joined>>,
     /// Answer HTTP until the node has stopped.
     serving: Vec<std::thread::JoinHandle<()>>,
 }
@@ -167,8 +164,9 @@ impl Agent {
     ) -> Result<Self, StartError> {
         let api = listener.as_ref().map_or(Ok(config.api), TcpListener::local_addr);
         let api = api.map_err(|source| StartError::Api { address: config.api, source })?;
-        let seeds = seeds(&config.join).await?;
         let store = Store::open(config.data_dir.as_deref(), above)?;
+        let remembered =
+            config.data_dir.as_deref().map(|directory| Peers::open(directory, &config.cluster));
         let token = Token::of(config).map_err(StartError::Token)?;
         let sealer = Sealer::new(ring, &config.cluster, store.me())
             .with_sense(|body| adapter::decode(body).is_some());
@@ -176,8 +174,16 @@ impl Agent {
         if config.is_multicast() {
             transport.join_group(config.multicast, &config.interfaces)?;
         }
-        let address = driver::own_address(transport.local(), &seeds);
-        let settings = settings(config, address);
+        let (local, fixed) = (transport.local(), addresses(&config.join));
+        let mut towards = fixed.clone();
+        towards.extend(remembered.iter().flat_map(|(peers, _)| peers.addresses()));
+        let family = Family::of(local);
+        if towards.is_empty() && config.advertise.is_empty() && config.bind.ip().is_unspecified() {
+            // Only to know which of its addresses they reach it by.
+            towards.extend(discovery::glance(&config.join, family).await);
+        }
+        let own = driver::own_address(local, &towards);
+        let settings = settings(config, own);
         let plan = settings.plan().map_err(|error| StartError::Setting(error.to_string()))?;
         let now = clock::now();
         let seed = getrandom::u64().unwrap_or_else(|_| now.as_micros());
@@ -192,10 +198,6 @@ impl Agent {
         let limit = u64::from(config.record_limit) << 20;
         let recorder = config.record.as_ref();
         let recorder = recorder.map(|path| Recorder::create(path, limit, &header())).transpose()?;
-        // What names stand for is looked up again and again, from now on.
-        let fixed: Vec<Joined> =
-            config.join.iter().filter(|seed| !is_name(seed)).cloned().collect();
-        let (fixed, _) = look_up(&fixed).await;
         let node = Adapter::new(plan, &config.cluster, store, fixed, now, Seed::new(seed))
             .with_recorder(recorder);
         let (door, socket) = match listener.as_ref().map(|_| Door::open(config, api.port())) {
@@ -221,7 +223,19 @@ impl Agent {
             (Some(hooks.with_door(hook_door)), view)
         };
         let watched = view.clone();
-        let mut others = vec![tokio::spawn(look_names_up(config.join.clone(), handle.clone()))];
+        let (doors, asked) = watch::channel(config.join.clone());
+        let besides: Vec<String> = remembered.iter().map(|(peers, _)| peers.source()).collect();
+        // Before any of them says anything. A node that has stopped already has others to tell.
+        let _: Result<_, Stopped> =
+            handle.set_sources(discovery::names(&config.join, &besides)).await;
+        let asking = discovery::follow(asked, besides, family, handle.clone());
+        let mut others = vec![tokio::spawn(asking)];
+        if own.is_none() && config.advertise.is_empty() {
+            others.push(tokio::spawn(driver::find_own_address(local, towards, handle.clone())));
+        }
+        if let Some((peers, problem)) = remembered {
+            others.push(tokio::spawn(peers::keep(peers, problem, handle.clone())));
+        }
         let mut serving = Vec::new();
         if let Some(listener) = listener {
             let interface = Api::new(config, api, token, handle.clone(), view);
@@ -239,7 +253,8 @@ impl Agent {
             others.push(tokio::spawn(hooks.run()));
             others.push(tokio::spawn(bar_the_dirty(config.clone(), handle.clone(), watched)));
         }
-        Ok(Self { handle, address, api, socket, node, others, serving })
+        let address = own.unwrap_or(local);
+        Ok(Self { handle, address, api, socket, node, others, doors, serving })
     }
 
     /// How to ask it.
@@ -275,7 +290,6 @@ impl Agent {
             return Err(ReloadError::NeedsRestart(fixed.join(", ")));
         }
         let ring = KeyRing::read(&newer.key_file)?;
-        let seeds = seeds(&newer.join).await?;
         let old = now.tags.keys().map(|key| (key.clone(), None));
         let new = newer.tags.iter().map(|(key, value)| (key.clone(), Some(value.clone())));
         let tags: BTreeMap<_, _> = old.chain(new).collect();
@@ -283,7 +297,8 @@ impl Agent {
             self.handle.request(Request::Tags(tags)).await??;
         }
         if now.join != newer.join {
-            self.handle.request(Request::Join(seeds)).await??;
+            self.handle.request(Request::Join(addresses(&newer.join))).await??;
+            self.doors.send_replace(newer.join.clone());
         }
         let worth = newer.elections.iter().map(|one| (one.name.clone(), one.priority));
         self.handle.change(ring, worth).await?;
@@ -483,54 +498,22 @@ fn reloaded(taken: Result<Vec<String>, String>) -> Line {
     Line::new(level, "reload", &words)
 }
 
-/// Where those to join are, as far as names can be looked up now; an error only if that is nowhere.
-async fn seeds(join: &[Joined]) -> Result<Vec<SocketAddr>, StartError> {
-    match look_up(join).await {
-        (seeds, Some(error)) if seeds.is_empty() => Err(error),
-        (seeds, _) => Ok(seeds),
-    }
+/// Those to join of which the address is known.
+fn addresses(join: &[Joined]) -> Vec<SocketAddr> {
+    let address = |seed: &Joined| match seed {
+        Joined::Address(address) => Some(*address),
+        Joined::Name { .. } | Joined::Service(_) | Joined::Program(_) => None,
+    };
+    join.iter().filter_map(address).collect()
 }
-
-/// The addresses that are found, and why the first was not that could not be.
-async fn look_up(join: &[Joined]) -> (Vec<SocketAddr>, Option<StartError>) {
-    let (mut seeds, mut failed) = (Vec::new(), None);
-    for seed in join {
-        match tokio::net::lookup_host((seed.host.as_str(), seed.port)).await {
-            Ok(found) => seeds.extend(found),
-            Err(source) => {
-                let name = format!("{}:{}", seed.host, seed.port);
-                failed.get_or_insert(StartError::Seed { name, source });
-            }
-        }
-    }
-    (seeds, failed)
-}
-
-/// Whether it is written as a name, which may come to stand for another address.
-fn is_name(seed: &&Joined) -> bool {
-    seed.host.parse::<IpAddr>().is_err()
-}
-
-/// Names may be given to other addresses, or be known only later.
-async fn look_names_up(join: Vec<Joined>, handle: Handle) {
-    let join: Vec<Joined> = join.iter().filter(is_name).cloned().collect();
-    while !join.is_empty() {
-        let (addresses, failed) = look_up(&join).await;
-        let named = Request::Named { addresses, all: failed.is_none() };
-        if handle.request(named).await.is_err() {
-            return;
-        }
-        tokio::time::sleep(LOOK_UP).await;
-    }
-}
-
-/// How often names are looked up again. Arbitrary.
-const LOOK_UP: std::time::Duration = std::time::Duration::from_secs(60);
 
 /// What the node of these settings is to be.
-fn settings(config: &Config, address: SocketAddr) -> Settings {
-    let advertise =
-        if config.advertise.is_empty() { vec![address] } else { config.advertise.clone() };
+fn settings(config: &Config, own: Option<SocketAddr>) -> Settings {
+    let advertise = match config.advertise.is_empty() {
+        // Without an address yet, it is where others hear it from.
+        true => own.into_iter().collect(),
+        false => config.advertise.clone(),
+    };
     let alike = |election: &config::Election| {
         let terms = terms::of(config, &election.name, election.mode.mode());
         (Group::named(&election.name), terms)

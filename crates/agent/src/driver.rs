@@ -22,7 +22,7 @@ use bellwether_proto::{Boot, Duration, Time};
 use crate::{
     adapter::{Adapter, Outgoing},
     clock,
-    handle::{Inbox, Request, Requested},
+    handle::{Handle, Inbox, Request, Requested, Stopped},
     notify::Watchdog,
     status::{KeyStatus, Status},
     transport::Transport,
@@ -50,6 +50,8 @@ enum Woken {
 
 /// Packets thrown away at most after a stall.
 const BACKLOG: usize = 4096;
+/// How often an agent without an address looks whether it has one. Arbitrary.
+const LOOK_AGAIN: Wait = Wait::from_secs(5);
 const LONGEST_SLEEP: Duration = Duration::from_secs(1);
 /// How long a whole status is good enough for the next one who asks.
 const FRESH: Duration = Duration::from_millis(50);
@@ -151,6 +153,9 @@ impl Driver {
                 None => self.node.on_met(now, received.from, received.address, &self.inbox),
             }
         }
+        for misplaced in self.transport.take_misplaced() {
+            self.node.on_misplaced(misplaced, &self.inbox);
+        }
         let by = self.transport.sealer().superseded()?;
         if !self.transport.sealer().was_first() {
             return Some(by);
@@ -197,6 +202,12 @@ impl Driver {
             Requested::Neighbours { election, neighbours, problem } => {
                 self.node.set_neighbours(now, &election, neighbours, problem, &self.inbox);
             }
+            Requested::Advertise(address) => self.node.advertise(now, address, &self.inbox),
+            Requested::Sources(names) => self.node.set_sources(names),
+            Requested::Found(found) => self.node.on_found(now, found, &self.inbox),
+            Requested::Peers(reply) => {
+                let _ = reply.send(self.node.peers(|id| self.transport.proven(id)));
+            }
             Requested::Cut(cut) => self.transport.set_cut(cut),
             Requested::Dirty(elections) => self.node.set_dirty(now, &elections, &self.inbox),
             Requested::Do(Request::Leave, reply) => {
@@ -227,9 +238,27 @@ impl Driver {
     }
 }
 
+/// Waits for a way to those that there are to join, which there is not yet, and says by which of our addresses it goes. A
+/// node that starts before its network is up must not be known by hearsay alone for the rest of its life.
+pub(crate) async fn find_own_address(local: SocketAddr, fixed: Vec<SocketAddr>, handle: Handle) {
+    loop {
+        tokio::time::sleep(LOOK_AGAIN).await;
+        // By now names may stand for addresses.
+        let Ok(status) = handle.status().await else { return };
+        let named = status.sources.iter().flat_map(|source| source.addresses.iter().copied());
+        let towards: Vec<SocketAddr> = fixed.iter().copied().chain(named).collect();
+        if let Some(own) = own_address(local, &towards) {
+            // A node that has stopped needs no address.
+            let _: Result<_, Stopped> = handle.advertise(own).await;
+            return;
+        }
+    }
+}
+
 /// Where others can reach us if all we know is that we listen everywhere: the address from which we would reach the
-/// first of these, or the rest of the world. Nothing is sent.
-pub(crate) fn own_address(listening: SocketAddr, towards: &[SocketAddr]) -> SocketAddr {
+/// first of these, or the rest of the world. None if there is no way anywhere yet, as before the network is up. Nothing is
+/// sent.
+pub(crate) fn own_address(listening: SocketAddr, towards: &[SocketAddr]) -> Option<SocketAddr> {
     let documentation = SocketAddr::from(([192, 0, 2, 1], 9));
     let route = |to: &SocketAddr| {
         let any = if to.is_ipv4() { "0.0.0.0:0" } else { "[::]:0" };
@@ -238,8 +267,9 @@ pub(crate) fn own_address(listening: SocketAddr, towards: &[SocketAddr]) -> Sock
         socket.local_addr().ok().map(|address| address.ip())
     };
     if !listening.ip().is_unspecified() {
-        return listening;
+        return Some(listening);
     }
-    let ip = towards.iter().chain([&documentation]).find_map(route);
-    SocketAddr::new(ip.unwrap_or(std::net::Ipv4Addr::LOCALHOST.into()), listening.port())
+    let known = towards.iter().filter(|to| to.is_ipv4() || listening.is_ipv6());
+    let ip = known.chain([&documentation]).find_map(route)?;
+    Some(SocketAddr::new(ip, listening.port()))
 }

@@ -12,8 +12,10 @@ use tokio::sync::{mpsc, oneshot, watch};
 use crate::{
     api::Refusals,
     clock,
+    discovery::Found,
     key::KeyRing,
     neighbours::Neighbour,
+    peers::KnownPeer,
     status::{ElectionStatus, Event, MapStatus, Status},
 };
 
@@ -22,13 +24,6 @@ use crate::{
 pub enum Request {
     /// Talk to these, now and until they answer.
     Join(Vec<SocketAddr>),
-    /// Talk to these, which are what names to join stand for now.
-    Named {
-        /// The addresses.
-        addresses: Vec<SocketAddr>,
-        /// Whether all names could be looked up: then those they stood for before are let go.
-        all: bool,
-    },
     /// Hand over, say goodbye and stop.
     Leave,
     /// Take a failed member off the lists, by name or identity.
@@ -118,6 +113,14 @@ pub enum Requested {
     Dirty(BTreeSet<String>),
     /// Be as if the cable were pulled, or plugged in again.
     Cut(bool),
+    /// Say from now on that this is where we are reached.
+    Advertise(SocketAddr),
+    /// These are the sources of addresses to join.
+    Sources(Vec<String>),
+    /// One of them has been asked.
+    Found(Found),
+    /// Where do the others live?
+    Peers(oneshot::Sender<Vec<KnownPeer>>),
     /// What does this election's map show?
     Map(String, oneshot::Sender<Result<MapStatus, Refused>>),
     /// These are in range, as a routing daemon says.
@@ -219,6 +222,28 @@ impl Handle {
     ) -> Result<(), Stopped> {
         let told = Requested::Neighbours { election, neighbours, problem };
         self.requests.send(told).await.map_err(|_| Stopped)
+    }
+
+    /// Says where the node is reached from now on.
+    pub(crate) async fn advertise(&self, address: SocketAddr) -> Result<(), Stopped> {
+        self.requests.send(Requested::Advertise(address)).await.map_err(|_| Stopped)
+    }
+
+    /// Says which sources of addresses to join there are.
+    pub(crate) async fn set_sources(&self, names: Vec<String>) -> Result<(), Stopped> {
+        self.requests.send(Requested::Sources(names)).await.map_err(|_| Stopped)
+    }
+
+    /// Says what one of them says.
+    pub(crate) async fn set_found(&self, found: Found) -> Result<(), Stopped> {
+        self.requests.send(Requested::Found(found)).await.map_err(|_| Stopped)
+    }
+
+    /// Where the other members live that do.
+    pub(crate) async fn peers(&self) -> Result<Vec<KnownPeer>, Stopped> {
+        let (reply, answer) = oneshot::channel();
+        self.requests.send(Requested::Peers(reply)).await.map_err(|_| Stopped)?;
+        answer.await.map_err(|_| Stopped)
     }
 
     /// From now on these keys, and these priorities.

@@ -342,12 +342,7 @@ async fn execute(hook: &Hook, call: &Call, door: Option<&HookDoor>) -> Result<()
     // Whose it was when the settings were read says nothing about now.
     trust::walk(Path::new(program)).map_err(|distrust| format!("was not started: {distrust}"))?;
     let mut command = Command::new(program);
-    // A hook that asks the agent must not do so with our token, nor be told of another event; and nothing that was meant for
-    // us alone is for it.
-    command.env_clear().env("PATH", PATH);
-    for name in INHERITED {
-        command.envs(std::env::var_os(name).map(|value| (name, value)));
-    }
+    clean(&mut command);
     if let Some(user) = &hook.user {
         command.uid(user.id).gid(user.group).env("HOME", &user.home);
     }
@@ -362,7 +357,7 @@ async fn execute(hook: &Hook, call: &Call, door: Option<&HookDoor>) -> Result<()
         .kill_on_drop(true);
     let mut child = command.spawn().map_err(|error| format!("cannot be started: {error}"))?;
     let deadline = Instant::now() + Duration::from_micros(hook.timeout.as_micros());
-    let mut group = Group(child.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?)));
+    let mut group = Group::of(&child);
     let input = serde_json::to_vec(call).unwrap_or_default();
     let stdin = child.stdin.take();
     // Not waited for: a hook need not read, and one that does not read must not hold us up.
@@ -384,7 +379,7 @@ async fn execute(hook: &Hook, call: &Call, door: Option<&HookDoor>) -> Result<()
         }
     };
     // It has ended, and so has our interest in processes that it left behind.
-    group.0 = None;
+    group.forget();
     let Err(problem) = result else {
         said.abort();
         return Ok(());
@@ -393,6 +388,15 @@ async fn execute(hook: &Hook, call: &Call, door: Option<&HookDoor>) -> Result<()
     match quote(said.trim()).as_str() {
         "" => Err(problem),
         said => Err(format!("{problem}: {said}")),
+    }
+}
+
+/// A program that asks the agent must not do so with our token, nor be told of another event; and nothing that was meant
+/// for us alone is for it.
+pub(crate) fn clean(command: &mut Command) {
+    command.env_clear().env("PATH", PATH);
+    for name in INHERITED {
+        command.envs(std::env::var_os(name).map(|value| (name, value)));
     }
 }
 
@@ -408,9 +412,19 @@ async fn listen(stderr: Option<ChildStderr>) -> String {
 
 /// A process group that does not outlive this value.
 #[derive(Debug)]
-struct Group(Option<Pid>);
+pub(crate) struct Group(Option<Pid>);
 
 impl Group {
+    /// That of a child which is the first of its group.
+    pub(crate) fn of(child: &Child) -> Self {
+        Self(child.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?)))
+    }
+
+    /// What is left of it may live on.
+    pub(crate) fn forget(&mut self) {
+        self.0 = None;
+    }
+
     fn signal(&self, signal: Signal) {
         if let Some(group) = self.0 {
             // It may have ended by itself.
@@ -419,7 +433,7 @@ impl Group {
     }
 
     /// Asks it to end, and kills what is left of it.
-    async fn end(&mut self, child: &mut Child) {
+    pub(crate) async fn end(&mut self, child: &mut Child) {
         self.signal(Signal::TERM);
         // The first process is not waited for yet: as long as it is not, its number is not given to another group.
         sleep(GRACE).await;

@@ -30,17 +30,19 @@
 pub use self::{
     agent::{Agent, Ended, Panicked, ReloadError, StartError, run},
     config::{Config, ConfigError},
+    discovery::Found,
     drop::Drop,
     handle::{Answers, Handle, Inbox, Refused, Request, Requested, Stopped},
     key::{Fingerprint, Key, KeyError, KeyLineError, KeyRing, KeyTextError, Stage},
+    peers::KnownPeer,
     seal::{CHUNK_EXTRA, Content, OpenStream, Opened, Sealer},
     status::{
         Agreement, CentralStatus, Counters, Differing, ElectionStatus, Event, EventKind, Identity,
         KeyStatus, KeyUser, LeaderStatus, MapNode, MapStatus, MemberState, MemberStatus, Position,
-        Reach, Role, SameName, ScoreStatus, Status, Verdict,
+        Reach, Role, SameName, ScoreStatus, SourceStatus, Status, Verdict,
     },
     store::StoreError,
-    transport::{BindError, INBOUND, INBOUND_EACH, Received, Transport},
+    transport::{BindError, INBOUND, INBOUND_EACH, Misplaced, Received, Transport},
     trust::Distrust,
 };
 
@@ -49,6 +51,7 @@ mod agent;
 pub mod api;
 mod clock;
 pub mod config;
+mod discovery;
 mod driver;
 mod drop;
 mod handle;
@@ -57,6 +60,7 @@ mod key;
 pub mod log;
 pub mod neighbours;
 mod notify;
+mod peers;
 pub mod record;
 mod seal;
 mod status;

@@ -112,6 +112,9 @@ impl Line {
                 (Level::Info, "the disk takes what must be kept".to_owned())
             }
             EventKind::RecordEnded => (Level::Warning, format!("nothing more is recorded: {why}")),
+            EventKind::JoinFailed => (Level::Warning, format!("cannot join by {why}")),
+            EventKind::JoinFound => (Level::Info, why.to_owned()),
+            EventKind::AddressDiffers => (Level::Warning, why.to_owned()),
             EventKind::Stalled => (Level::Warning, format!("this process was stopped {why}")),
             EventKind::MemberJoin
             | EventKind::MemberSuspect

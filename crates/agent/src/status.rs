@@ -36,10 +36,25 @@ pub struct Status {
     pub elections: Vec<ElectionStatus>,
     /// Names that several nodes bear which live.
     pub same_names: Vec<SameName>,
+    /// Who says where those to join are, besides addresses in the settings.
+    pub sources: Vec<SourceStatus>,
     /// What was sent, received and refused.
     pub counters: Counters,
     /// Under which keys.
     pub keys: KeyStatus,
+}
+
+/// A source of addresses to join: a name, a service, a program, or the file of remembered peers.
+#[derive(Clone, Debug, Eq, PartialEq, Serialize)]
+pub struct SourceStatus {
+    /// As configured.
+    pub source: String,
+    /// What it named when it last named anybody.
+    pub addresses: Vec<SocketAddr>,
+    /// Why it names nobody now, if so.
+    pub problem: Option<String>,
+    /// How long until it is asked again; none if it has yet to answer for the first time, or is read only at the start.
+    pub next_ms: Option<u64>,
 }
 
 /// A name that tells nobody apart.
@@ -406,6 +421,12 @@ pub enum EventKind {
     DiskRecovered,
     /// What this node is given is no longer recorded; it goes on.
     RecordEnded,
+    /// A source of addresses to join names nobody; it is asked again.
+    JoinFailed,
+    /// It names somebody again.
+    JoinFound,
+    /// A member does not answer where it says it is reached.
+    AddressDiffers,
 }
 
 /// One line of the history.

@@ -38,7 +38,9 @@ use tokio::{
     time::timeout,
 };
 
+pub use self::doubt::Misplaced;
 use self::{
+    doubt::{Asked, Doubt},
     group::Group,
     inbound::{StreamEvent, accept},
 };
@@ -58,6 +60,8 @@ pub struct Transport {
     routes: BTreeMap<NodeId, Route>,
     /// Hellos that have not been answered, by number, oldest first.
     asked: VecDeque<(u32, SocketAddr)>,
+    /// Members found not to be where they say, that were not asked for yet.
+    misplaced: Vec<Misplaced>,
     counters: Counters,
     dropped: [u64; Drop::ALL.len()],
     /// Streams that were one too many, as far as there were also too many of them to report.
@@ -136,6 +140,7 @@ impl Transport {
             local,
             routes: BTreeMap::new(),
             asked: VecDeque::with_capacity(ASKED),
+            misplaced: Vec::new(),
             counters: Counters::default(),
             dropped: [0; Drop::ALL.len()],
             untold,
@@ -208,6 +213,7 @@ impl Transport {
             !nowhere && (near || !ip.is_loopback())
         };
         let route = self.routes.entry(peer.id).or_default();
+        route.doubt.on_said(addresses);
         let addresses = addresses.iter().copied().map(canonical).filter(usable).take(ADDRESSES);
         if !addresses.clone().eq(route.said.iter().copied()) {
             route.said = addresses.collect();
@@ -225,6 +231,17 @@ impl Transport {
     /// Where this member is written to at present.
     pub fn address(&self, id: NodeId) -> Option<SocketAddr> {
         self.routes.get(&id)?.current
+    }
+
+    /// The same, if it is one that it says, or has answered there.
+    pub fn proven(&self, id: NodeId) -> Option<SocketAddr> {
+        let route = self.routes.get(&id)?;
+        route.current.filter(|_| route.proven)
+    }
+
+    /// Who was found not to be where it says, since this was last asked.
+    pub fn take_misplaced(&mut self) -> Vec<Misplaced> {
+        core::mem::take(&mut self.misplaced)
     }
 
     /// Says hello at an address of which nothing is known: whoever lives there answers, which
@@ -493,6 +510,13 @@ impl Transport {
             Content::Hello => None,
             Content::Welcome { answers } => {
                 let asked = self.asked.iter().position(|&asked| asked == (answers, address));
+                // One with several addresses may answer from another than it was asked at.
+                let whom = self.asked.iter().find(|&&(number, _)| number == answers);
+                if let (Some(&(_, whom)), Some(route)) = (whom, self.routes.get_mut(&from.id))
+                    && route.said.contains(&whom)
+                {
+                    route.doubt.on_answer();
+                }
                 self.on_heard(now, from.id, address, length);
                 if let Some(asked) = asked {
                     self.asked.remove(asked);
@@ -511,6 +535,12 @@ impl Transport {
     fn on_heard(&mut self, now: Time, id: NodeId, address: SocketAddr, length: usize) {
         let route = self.routes.entry(id).or_default();
         route.unanswered = None;
+        match route.doubt.on_heard(now, address, &route.said) {
+            Asked::Nobody => {}
+            Asked::At(said) => self.hello(said),
+            Asked::InVain(said) => self.misplaced.push(Misplaced { id, heard: address, said }),
+        }
+        let route = self.routes.entry(id).or_default();
         if route.current == Some(address) {
             if !route.proven {
                 route.credit += length;
@@ -593,6 +623,7 @@ struct Route {
     /// Since when, and how often, it was sent to without a sign of life.
     unanswered: Option<(Time, u32)>,
     asked: Option<Time>,
+    doubt: Doubt,
 }
 
 impl Route {
@@ -695,6 +726,7 @@ const OUTBOUND: usize = 16;
 /// For all of a stream that we send.
 const SEND_DEADLINE: time::Duration = time::Duration::from_secs(15);
 
+mod doubt;
 mod group;
 mod inbound;
 #[cfg(test)]

@@ -21,10 +21,7 @@ fn config(node: usize, join: Option<SocketAddr>) -> Config {
     let any = SocketAddr::from(([127, 0, 0, 1], 0));
     (config.bind, config.api) = (any, any);
     config.timing = Profile::Local.timing();
-    config.join = join
-        .map(|address| Seed { host: address.ip().to_string(), port: address.port() })
-        .into_iter()
-        .collect();
+    config.join = join.map(Seed::from).into_iter().collect();
     config.elections = vec![Election {
         name: "backup".to_owned(),
         priority: 100 - node as u32,
@@ -78,6 +75,50 @@ async fn other_settings_are_told_and_named() {
         assert!(start.elapsed() < Duration::from_secs(20));
         sleep(Duration::from_millis(50)).await;
     }
+}
+
+/// An agent asks a program whom to join, again and again, and says meanwhile that it does not know.
+#[tokio::test]
+async fn whoever_a_program_names_is_joined_once_it_does() {
+    use std::{fs, os::unix::fs::PermissionsExt as _};
+    let ring = KeyRing::generate().unwrap();
+    let first = Agent::start_with(&config(0, None), &ring).await.unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let [program, known] = ["peers", "known"].map(|name| folder.path().join(name));
+    fs::write(&program, format!("#!/bin/sh\nexec cat {}\n", known.display())).unwrap();
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+    let mut asking = config(1, None);
+    asking.join = vec![Seed::Program(program.clone())];
+    let asking = Agent::start_with(&asking, &ring).await.unwrap();
+    let until = async |wanted: fn(&Status) -> bool| {
+        let start = Instant::now();
+        loop {
+            let status = asking.handle().status().await.unwrap();
+            if wanted(&status) {
+                return status;
+            }
+            assert!(start.elapsed() < Duration::from_secs(20), "{:?}", status.sources);
+            sleep(Duration::from_millis(20)).await;
+        }
+    };
+    let status = until(|status| status.sources[0].problem.is_some()).await;
+    let [source] = &*status.sources else { panic!("{:?}", status.sources) };
+    assert_eq!(source.source, format!("exec:{}", program.display()));
+    let problem = source.problem.as_ref().unwrap();
+    assert!(
+        problem.starts_with("failed: exit status: 1: ") && problem.contains("known"),
+        "{problem}"
+    );
+    assert!(source.next_ms.is_some_and(|next| next <= 4_000), "{source:?}");
+    fs::write(&known, first.address().to_string()).unwrap();
+    let status = until(|status| status.members.len() == 2).await;
+    assert_eq!(
+        (&status.sources[0].problem, &*status.sources[0].addresses),
+        (&None, &[first.address()][..])
+    );
+    let (told, _) = asking.handle().events_after(0);
+    let told = |kind| told.iter().filter(|event| event.event == kind).count();
+    assert_eq!((told(EventKind::JoinFailed), told(EventKind::JoinFound)), (1, 1));
 }
 
 async fn cluster(nodes: usize) -> (KeyRing, Vec<Agent>) {

@@ -24,8 +24,7 @@ fn config(node: usize, folder: &Path, addresses: &[SocketAddr]) -> Config {
     config.timing = Profile::Local.timing();
     config.timing.lease = Wait::from_millis(500);
     config.timing.arbitration = Wait::from_millis(250);
-    let seed = |address: &SocketAddr| Seed { host: address.ip().to_string(), port: address.port() };
-    config.join = addresses.iter().map(seed).collect();
+    config.join = addresses.iter().copied().map(Seed::from).collect();
     let members = (0..addresses.len()).map(|node| format!("node-{node}")).collect();
     let mode =
         Mode::Leased(Leased { members, flavour: Flavour::Quorum, drift: 1_000, learned: None });

@@ -31,8 +31,7 @@ fn config(node: usize, folder: &Path, addresses: &[SocketAddr]) -> Config {
     config.timing.lease = bellwether_proto::Duration::from_millis(500);
     config.timing.arbitration = bellwether_proto::Duration::from_millis(250);
     config.tags = [("rack".to_owned(), "b2".to_owned())].into();
-    let seed = |address: &SocketAddr| Seed { host: address.ip().to_string(), port: address.port() };
-    config.join = addresses.iter().map(seed).collect();
+    config.join = addresses.iter().copied().map(Seed::from).collect();
     let members = (0..addresses.len()).map(|node| format!("node-{node}"));
     config.elections =
         vec![Election::default(), Election::of("disk", Mode::Leased(Leased::of(members)))];

@@ -163,10 +163,7 @@ impl Cluster {
 
     fn config(&self, at: usize) -> Config {
         let others = self.nodes.iter().filter_map(|node| node.agent.as_ref());
-        let join = others.map(|agent| Seed {
-            host: agent.address().ip().to_string(),
-            port: agent.address().port(),
-        });
+        let join = others.map(|agent| Seed::Address(agent.address()));
         let mut config = Config::new(&*self.nodes[at].name, "dev", "");
         config.join = join.collect();
         config.bind = self.nodes[at].bind;

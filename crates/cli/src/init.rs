@@ -64,7 +64,8 @@ pub(crate) fn init(args: &InitArgs) -> Result<bool, Failure> {
          # Who this node is, how often it has started, and the newest epochs: never copied. The\n\
          # services of the packages have --data-dir instead, in /var/lib or /etc.\n\
          data_dir = {:?}\n\
-         # Some of the other nodes; one that answers suffices.\n\
+         # Some of the other nodes; one that answers suffices. Addresses, names, \"srv:_bellwether._udp.example.org\"\n\
+         # for DNS service records, or \"exec:/path\" of a program that prints addresses.\n\
          join = []\n\
          # local, lan, wan or mesh.\n\
          timing = \"lan\"\n\n\

@@ -262,6 +262,8 @@ mod tests {
             code != 0 && !prevented.contains(&code)
         };
         assert!(again(Ended::Panicked));
+        // Nor is one left alone after so many failures, which a disk or an address that is late would be enough for.
+        assert!(UNIT.contains("\nStartLimitIntervalSec=0\n") && !UNIT.contains("StartLimitBurst"));
         assert!(!again(Ended::Left) && !again(Ended::DuplicateIdentity));
     }
 }

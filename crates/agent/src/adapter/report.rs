@@ -36,6 +36,7 @@ impl Adapter {
             members,
             elections,
             same_names: self.same_names(),
+            sources: self.source_statuses(now),
             counters,
             keys,
         }

@@ -16,9 +16,9 @@ impl Adapter {
     }
 
     /// Tries this address from now on.
-    fn seek(&mut self, now: Time, address: SocketAddr, named: bool) {
+    pub(super) fn seek(&mut self, now: Time, address: SocketAddr, named: bool) {
         match self.seeds.iter_mut().find(|seed| seed.address == address) {
-            // Names are looked up again and again, which is no reason to hurry.
+            // Sources are asked again and again, which is no reason to hurry.
             Some(_) if named => {}
             Some(known) => (known.next, known.in_vain, known.named) = (now, 0, false),
             None => self.seeds.push(Place::new(address, now, named)),
@@ -45,20 +45,6 @@ impl Adapter {
                     return Err(Refused::Impossible(reason));
                 }
                 addresses.into_iter().for_each(|address| self.seek(now, address, false));
-                self.knock(now);
-                Ok(())
-            }
-            Request::Named { addresses, all } => {
-                if all {
-                    self.seeds.retain(|seed| !seed.named || addresses.contains(&seed.address));
-                }
-                for address in addresses {
-                    if self.seeds.len() < PLACES {
-                        self.seek(now, address, true);
-                    } else {
-                        self.refuse("too-many-addresses");
-                    }
-                }
                 self.knock(now);
                 Ok(())
             }

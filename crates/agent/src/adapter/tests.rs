@@ -8,7 +8,10 @@ use bellwether_proto::{
 };
 
 use super::*;
-use crate::handle::{Handle, Request};
+use crate::{
+    discovery::Found,
+    handle::{Handle, Request},
+};
 
 /// One adapter, its history and its disk.
 struct Alone {
@@ -237,19 +240,67 @@ fn silent_addresses_are_tried_ever_more_rarely_and_there_is_an_end_to_them() {
     assert!(again.iter().filter(|address| address.port() == 7).count() >= 2, "{again:?}");
 }
 
+impl Alone {
+    fn find(&mut self, source: &str, addresses: Result<Vec<SocketAddr>, &str>) {
+        let addresses = addresses.map_err(str::to_owned);
+        let next = Some(self.now + Duration::from_secs(4));
+        let found = Found { source: source.to_owned(), addresses, next };
+        self.adapter.on_found(self.now, found, &self.inbox);
+    }
+
+    fn greeted(&mut self) -> BTreeSet<u16> {
+        self.hellos(Duration::from_secs(120)).iter().map(SocketAddr::port).collect()
+    }
+
+    fn told(&self, kinds: [EventKind; 2]) -> Vec<String> {
+        let (events, _) = self.handle.events_after(0);
+        let told = events.into_iter().filter(|event| kinds.contains(&event.event));
+        told.filter_map(|event| event.detail).collect()
+    }
+}
+
 #[test]
-fn addresses_that_names_no_longer_stand_for_are_let_go() {
+fn addresses_that_no_source_names_any_more_are_let_go() {
     let mut alone = Alone::new(announced());
-    let named = |range, all| Request::Named { addresses: addresses(range), all };
-    let greeted = |alone: &mut Alone| {
-        let ports = alone.hellos(Duration::from_secs(120));
-        ports.iter().map(SocketAddr::port).collect::<BTreeSet<_>>()
-    };
     alone.ask(Request::Join(addresses(1..2))).unwrap();
-    alone.ask(named(1..5, true)).unwrap();
-    assert_eq!(greeted(&mut alone), (1..5).collect());
-    alone.ask(named(4..7, false)).unwrap();
-    assert_eq!(greeted(&mut alone), (1..7).collect(), "a name could not be looked up");
-    alone.ask(named(6..7, true)).unwrap();
-    assert_eq!(greeted(&mut alone), [1, 6].into(), "the first was given as it is");
+    alone.adapter.set_sources(["one", "two"].map(str::to_owned).to_vec());
+    alone.find("one", Ok(addresses(1..5)));
+    alone.find("two", Ok(addresses(4..6)));
+    alone.find("nobody", Ok(addresses(9..10)));
+    assert_eq!(alone.greeted(), (1..6).collect());
+    alone.find("one", Err("no"));
+    assert_eq!(alone.greeted(), (1..6).collect(), "what it named before may still be true");
+    alone.find("one", Ok(addresses(7..8)));
+    assert_eq!(alone.greeted(), [1, 4, 5, 7].into(), "the first was given as it is");
+    alone.adapter.set_sources(vec!["one".to_owned()]);
+    assert_eq!(alone.greeted(), [1, 7].into());
+}
+
+#[test]
+fn a_source_that_fails_is_told_of_once_with_its_reason_and_its_next_try() {
+    let mut alone = Alone::new(announced());
+    alone.adapter.set_sources(vec!["cellar.example:7738".to_owned()]);
+    for problem in ["no network", "no network", "no such name"] {
+        alone.find("cellar.example:7738", Err(problem));
+    }
+    let status = alone.adapter.source_statuses(alone.now);
+    assert_eq!(status[0].problem.as_deref(), Some("no such name"));
+    assert_eq!((status[0].next_ms, status[0].addresses.len()), (Some(4_000), 0));
+    alone.find("cellar.example:7738", Ok(addresses(1..3)));
+    alone.find("cellar.example:7738", Ok(addresses(1..3)));
+    let again = "next try in 4 s, then ever more rarely, once a minute at last";
+    assert_eq!(
+        alone.told([EventKind::JoinFailed, EventKind::JoinFound]),
+        [
+            format!("cellar.example:7738: no network; {again}"),
+            format!("cellar.example:7738: no such name; {again}"),
+            format!(
+                "cellar.example:7738: stands for {}, {}",
+                addresses(1..2)[0],
+                addresses(2..3)[0]
+            ),
+        ]
+    );
+    let status = alone.adapter.source_statuses(alone.now);
+    assert_eq!((status[0].problem.as_ref(), status[0].addresses.len()), (None, 2));
 }

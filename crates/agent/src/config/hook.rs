@@ -148,9 +148,14 @@ pub(super) fn program(field: &Field<'_>) -> Result<Vec<String>> {
         Ok(word.to_owned())
     });
     let words = words.collect::<Result<Vec<_>>>()?;
-    let path = Path::new(&words[0]);
+    check_program(first, Path::new(&words[0]))?;
+    Ok(words)
+}
+
+/// A program must be there and not be somebody else's to change.
+pub(super) fn check_program(field: &Field<'_>, path: &Path) -> Result<()> {
     if !path.is_absolute() {
-        let error = first.error("is not an absolute path");
+        let error = field.error("is not an absolute path");
         return Err(error.with_allowed("a path that begins with /"));
     }
     let meta = fs::metadata(path).map_err(|error| {
@@ -158,18 +163,17 @@ pub(super) fn program(field: &Field<'_>) -> Result<Vec<String>> {
             std::io::ErrorKind::NotFound => "does not exist".to_owned(),
             _ => format!("cannot be looked at: {error}"),
         };
-        first.error(problem).with_allowed("a program on this machine").caused_by(error)
+        field.error(problem).with_allowed("a program on this machine").caused_by(error)
     })?;
     let mode = meta.permissions().mode() & 0o7777;
     if !meta.is_file() || mode & 0o111 == 0 {
-        let error = first.error("is not a program: it may not be executed");
+        let error = field.error("is not a program: it may not be executed");
         return Err(error.with_allowed("a file with mode 0755 or 0700"));
     }
     trust::walk(path).map_err(|distrust| {
-        let error = first.error(format!("cannot be relied on: {distrust}"));
+        let error = field.error(format!("cannot be relied on: {distrust}"));
         error.with_allowed("a path of which every part is root's or the agent's own to change")
-    })?;
-    Ok(words)
+    })
 }
 
 fn kinds(field: &Field<'_>) -> Result<Vec<EventKind>> {
@@ -190,7 +194,7 @@ pub(crate) fn is_about_leading(kind: EventKind) -> bool {
     matches!(kind, EventKind::BecameLeader | EventKind::StoppedLeading)
 }
 
-pub(crate) const EVENTS: [(&str, EventKind); 18] = [
+pub(crate) const EVENTS: [(&str, EventKind); 21] = [
     ("member-join", EventKind::MemberJoin),
     ("member-suspect", EventKind::MemberSuspect),
     ("member-alive", EventKind::MemberAlive),
@@ -209,6 +213,9 @@ pub(crate) const EVENTS: [(&str, EventKind); 18] = [
     ("disk-refused", EventKind::DiskRefused),
     ("disk-recovered", EventKind::DiskRecovered),
     ("record-ended", EventKind::RecordEnded),
+    ("join-failed", EventKind::JoinFailed),
+    ("join-found", EventKind::JoinFound),
+    ("address-differs", EventKind::AddressDiffers),
 ];
 const PASSWORDS: &str = "/etc/passwd";
 const TIMEOUT: Duration = Duration::from_secs(30);

@@ -5,7 +5,6 @@
 
 use std::{
     collections::BTreeMap,
-    fmt,
     net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV4},
     path::PathBuf,
 };
@@ -24,6 +23,7 @@ pub use self::{
     explain::{Explained, ExplainedElection, explain},
     hook::{Hook, User},
     membership::Membership,
+    seed::Seed,
     show::{Change, Setting},
     socket::{Group, Socket},
     source::{Flag, Inputs},
@@ -32,6 +32,7 @@ pub(crate) use self::{
     error::{hidden, similar},
     field::parse_duration,
     hook::{event_name, is_about_leading},
+    seed::parse_address,
 };
 use crate::{log::Form, neighbours::Table, status::Position};
 
@@ -44,6 +45,7 @@ mod hook;
 mod learned;
 mod leased;
 mod membership;
+mod seed;
 mod show;
 mod socket;
 mod source;
@@ -105,15 +107,6 @@ pub struct Config {
     sources: BTreeMap<String, String>,
 }
 
-/// Whom to talk to first: an address, or a name that is looked up each time.
-#[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
-pub struct Seed {
-    /// An IP address or a host name.
-    pub host: String,
-    /// The port.
-    pub port: u16,
-}
-
 impl Config {
     /// The settings of a node of which only these are special.
     pub fn new(
@@ -168,7 +161,7 @@ impl Config {
         let mut config = Self::new(name, cluster, path(&key_file)?);
         config.bind = root.or("bind", BIND, |field| field.listen(PORT))?;
         config.advertise = root.or("advertise", Vec::new(), addresses)?;
-        config.join = root.or("join", Vec::new(), seeds)?;
+        config.join = root.or("join", Vec::new(), seed::read)?;
         config.multicast = root.or("multicast", MULTICAST, multicast)?;
         config.interfaces = root.or("interfaces", Vec::new(), interfaces)?;
         config.data_dir = root.take("data_dir").map(|field| path(&field)).transpose()?;
@@ -216,15 +209,6 @@ impl Config {
         let text = format!("bind {} is IPv6, and {mode} elections are held over IPv4", self.bind);
         let error = root.field().error_unquoted(text);
         Err(error.with_allowed("an IPv4 address to bind to, or mode = \"eventual\""))
-    }
-}
-
-impl fmt::Display for Seed {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.host.contains(':') {
-            true => write!(f, "[{}]:{}", self.host, self.port),
-            false => write!(f, "{}:{}", self.host, self.port),
-        }
     }
 }
 
@@ -300,53 +284,7 @@ fn interfaces(field: &Field<'_>) -> Result<Vec<String>> {
     Ok(found)
 }
 
-fn seeds(field: &Field<'_>) -> Result<Vec<Seed>> {
-    let mut found = Vec::new();
-    for item in field.list()? {
-        let seed = seed(&item)?;
-        if found.contains(&seed) {
-            return Err(item.error("is there twice").with_allowed("each address once"));
-        }
-        found.push(seed);
-    }
-    if found.len() > SEEDS {
-        let error = field.error_unquoted(format!("has {} entries", found.len()));
-        return Err(error.with_allowed(format!("at most {SEEDS}; a few suffice to join")));
-    }
-    Ok(found)
-}
-
-fn seed(field: &Field<'_>) -> Result<Seed> {
-    let allowed = format!("HOST:PORT, such as 192.0.2.7:{PORT}, [2001:db8::7]:{PORT} or a-host");
-    let text = field.text()?;
-    parse_seed(text).map_err(|problem| field.error(problem).with_allowed(allowed))
-}
-
-/// `HOST`, `HOST:PORT` or `[IPV6]:PORT`.
-fn parse_seed(text: &str) -> std::result::Result<Seed, &'static str> {
-    if let Ok(address) = text.parse::<SocketAddr>() {
-        if address.ip().is_unspecified() || address.ip().is_multicast() || address.port() == 0 {
-            return Err("is nobody's address");
-        }
-        return Ok(Seed { host: address.ip().to_string(), port: address.port() });
-    }
-    if text.parse::<IpAddr>().is_ok() {
-        return Ok(Seed { host: text.to_owned(), port: PORT });
-    }
-    let (host, port) = match text.rsplit_once(':') {
-        Some((host, port)) => (host, port.parse().map_err(|_| "has no port after its colon")?),
-        None => (text, PORT),
-    };
-    if port == 0 {
-        return Err("has port 0");
-    }
-    match is_host_name(host) {
-        true => Ok(Seed { host: host.to_owned(), port }),
-        false => Err("is neither an address nor a host name"),
-    }
-}
-
-fn is_host_name(text: &str) -> bool {
+pub(crate) fn is_host_name(text: &str) -> bool {
     let label = |label: &str| {
         let fits = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
         !label.is_empty() && label.len() <= 63 && label.chars().all(fits) && !label.starts_with('-')
@@ -412,8 +350,6 @@ const RECORD_MOST: u32 = 1 << 20;
 const ADDRESSES: usize = 8;
 /// Most interfaces to speak on: everything said there is sent on each.
 const INTERFACES: usize = 8;
-/// Most nodes to begin with. Arbitrary.
-const SEEDS: usize = 256;
 /// Most tags, and the longest value: they travel in gossip.
 pub(crate) const TAGS: usize = 16;
 pub(crate) const TAG_BYTES: usize = 128;

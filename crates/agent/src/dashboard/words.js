@@ -153,6 +153,9 @@ export function sentence(event) {
     case 'disk-refused': return ['failed', ['the disk', ` refuses what must be kept: ${event.detail}`], false];
     case 'disk-recovered': return ['alive', ['the disk', ' takes what must be kept again'], false];
     case 'stalled': return ['suspect', ['this node', ' was not running'], false];
+    case 'join-failed': return ['suspect', ['this node', ` cannot join by ${event.detail}`], false];
+    case 'join-found': return ['alive', [event.detail], false];
+    case 'address-differs': return ['suspect', [event.detail], true];
     case 'record-ended': return ['suspect', ['this node', ` is no longer recorded: ${event.detail}`], false];
     default: return ['unknown', [who, ` ${event.event}`], false];
   }

@@ -13,7 +13,7 @@ use bellwether_agent::{
     Agreement, CentralStatus, Config, Counters, Differing, ElectionStatus, Event, EventKind,
     Handle, Identity, Inbox, KeyStatus, KeyUser, LeaderStatus, MapNode, MapStatus, MemberState,
     MemberStatus, Position, Reach, Refused, Request, Requested, Role, SameName, ScoreStatus,
-    Status, Verdict,
+    SourceStatus, Status, Verdict,
     api::{Act, Actor, Api, Stage, Token, serve},
     hooks::HookView,
 };
@@ -153,6 +153,20 @@ pub(crate) fn status() -> Status {
             name: "attic".to_owned(),
             ids: vec!["0000000000000005".to_owned(), "000000000000000b".to_owned()],
         }],
+        sources: vec![
+            SourceStatus {
+                source: "cellar.example:7738".to_owned(),
+                addresses: vec![],
+                problem: Some("Temporary failure in name resolution".to_owned()),
+                next_ms: Some(4_000),
+            },
+            SourceStatus {
+                source: "/var/lib/bellwether/peers.json".to_owned(),
+                addresses: vec![SocketAddr::from(([192, 0, 2, 7], 7738))],
+                problem: None,
+                next_ms: None,
+            },
+        ],
         counters: Counters { dropped: BTreeMap::from([("replay", 3)]), ..Counters::default() },
         keys: KeyStatus {
             stage: "settled",
@@ -224,6 +238,10 @@ async fn answer(
                     | Requested::Cut(_)
                     | Requested::Keys(_)
                     | Requested::Priority(..)
+                    | Requested::Advertise(_)
+                    | Requested::Sources(_)
+                    | Requested::Found(_)
+                    | Requested::Peers(_)
                     | Requested::Neighbours { .. },
                 ) => {}
                 Some(Requested::Map(election, reply)) => {

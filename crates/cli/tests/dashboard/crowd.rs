@@ -271,6 +271,7 @@ fn status(members: usize, round: usize, up: Duration, index: u64) -> Status {
             learned(election("backup", 0, 4, vec![])),
         ],
         same_names: vec![],
+        sources: vec![],
         counters: Counters { sent: 40_213, received: 39_977, ..Counters::default() },
         keys: KeyStatus {
             stage: "settled",

@@ -25,6 +25,10 @@ pub(crate) struct Agents<'n> {
     net: &'n Net,
     cluster: String,
     flags: Vec<String>,
+    /// Whom to join, if not the first three by their addresses.
+    join: Option<Vec<String>>,
+    /// Stands in for `/etc/resolv.conf`.
+    resolvers: Option<PathBuf>,
     folder: tempfile::TempDir,
     agents: Vec<Agent>,
 }
@@ -117,6 +121,30 @@ impl<'n> Agents<'n> {
         Self::start_from(folder, net, cluster, hosts, flags, |host| own(&path, host))
     }
 
+    /// Agents that join by these, which they look up at the servers that this file names.
+    pub(crate) fn start_by(
+        net: &'n Net,
+        hosts: &[usize],
+        join: &[&str],
+        resolvers: Option<&Path>,
+        flags: &[&str],
+    ) -> Self {
+        let mut all = Self::start(net, "garden", &[], flags);
+        all.join = Some(join.iter().map(|&one| one.to_owned()).collect());
+        all.resolvers = resolvers.map(Path::to_owned);
+        let agent = |&host| Agent {
+            host,
+            flags: vec![],
+            process: None,
+            heard: Arc::default(),
+            over: Arc::new(AtomicBool::new(false)),
+        };
+        all.agents = hosts.iter().map(agent).collect();
+        all.all().for_each(|at| all.run(at));
+        all.agents.iter().for_each(|agent| agent.listen(net.host(agent.host).door()));
+        all
+    }
+
     /// Another cluster, with the same key.
     pub(crate) fn start_beside(&self, cluster: &str, hosts: &[usize], flags: &[&str]) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
@@ -142,7 +170,9 @@ impl<'n> Agents<'n> {
         };
         let agents = hosts.iter().map(agent).collect();
         let flags = flags.iter().map(|&flag| flag.to_owned()).collect();
-        let mut all = Self { net, cluster: cluster.to_owned(), flags, folder, agents };
+        let (join, resolvers) = (None, None);
+        let mut all =
+            Self { net, cluster: cluster.to_owned(), flags, join, resolvers, folder, agents };
         all.all().for_each(|at| all.run(at));
         all.agents.iter().for_each(|agent| agent.listen(net.host(agent.host).door()));
         all
@@ -169,12 +199,22 @@ impl<'n> Agents<'n> {
     }
 
     fn spawn(&self, at: usize, host: usize, folder: &Path, log: &Path) -> Child {
-        let mut command = self.net.host(host).command(&binary());
+        let mut command = match &self.resolvers {
+            None => self.net.host(host).command(&binary()),
+            // A file system of its own, so far.
+            Some(file) => {
+                let mut command = self.net.host(host).command("unshare");
+                let script = "mount --bind \"$0\" /etc/resolv.conf && exec \"$@\"";
+                command.args(["--mount", "--", "sh", "-c", script]).arg(file).arg(binary());
+                command
+            }
+        };
         command.args(["agent", "--name", &self.name(at), "--cluster", &self.cluster]);
         command.arg("--key-file").arg(self.key_file()).arg("--data-dir").arg(folder);
-        command.args(["--bind", &format!("{}:7738", Net::address(host)), "--join"]);
+        command.args(["--bind", &format!("{}:7738", Net::address(host))]);
         let seeds = self.agents.iter().take(3);
-        command.args(seeds.map(|agent| format!("{}:7738", Net::address(agent.host))));
+        let seeds = || seeds.map(|agent| format!("{}:7738", Net::address(agent.host))).collect();
+        command.arg("--join").args(self.join.clone().unwrap_or_else(seeds));
         command.args(&self.flags).args(&self.agents[at].flags);
         let log = fs::File::options().create(true).append(true).open(log);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log.expect("a log"));

@@ -33,6 +33,7 @@ mod leased;
 mod measured;
 mod recorded;
 mod stalls;
+mod start;
 mod tentative;
 mod watch;
 

@@ -412,11 +412,15 @@ impl Wire for Command {
                 sink.u8(6);
                 about.encode(sink);
             }
+            Self::Advertise(addresses) => {
+                sink.u8(7);
+                put_addresses(sink, addresses);
+            }
         }
     }
 
     fn decode(reader: &mut Reader<'_>) -> Read<Self> {
-        Ok(match reader.kind("command", 7)? {
+        Ok(match reader.kind("command", 8)? {
             0 => Self::Elect(group(reader)?),
             1 => Self::Resign(group(reader)?),
             2 => Self::Transfer(group(reader)?, id(reader)?),
@@ -427,7 +431,8 @@ impl Wire for Command {
             },
             4 => Self::Priority(group(reader)?, reader.varint32("priority")?),
             5 => Self::Bar(set(reader, "barred", 4, group)?),
-            _ => Self::Introduce(Box::new(About::decode(reader)?)),
+            6 => Self::Introduce(Box::new(About::decode(reader)?)),
+            _ => Self::Advertise(addresses(reader)?),
         })
     }
 }

@@ -94,7 +94,7 @@ use crate::{
     leadership::{Election, Leadership, Mode, Why},
     machine::{EffectOf, Input, InputOf, Machine, Outbox, OutboxOf, Rejected},
     mechanism::paths::Paths,
-    membership::medley::{ContactChange, MembershipEvent},
+    membership::medley::{Addresses, ContactChange, MembershipEvent},
     rng::{Rng, Seed},
     stack::{self, Group, Stack, Standing},
     time::{Duration, Time},
@@ -166,6 +166,8 @@ pub enum Command {
     Bar(BTreeSet<Group>),
     /// Tell others this from now on.
     Introduce(Box<About>),
+    /// Tell others from now on that this is where we are reached.
+    Advertise(Addresses),
 }
 
 /// What the application should be told.

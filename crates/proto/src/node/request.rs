@@ -125,6 +125,10 @@ impl Node {
                 self.plan.about = *about;
                 self.introduce(now);
             }
+            Command::Advertise(addresses) => {
+                self.plan.addresses = addresses;
+                self.introduce(now);
+            }
         }
         Ok(())
     }

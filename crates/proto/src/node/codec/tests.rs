@@ -106,11 +106,14 @@ fn modes() -> impl Strategy<Value = ModeSettings> {
     prop_oneof![eventual, announced, leased, learned, central]
 }
 
-fn settings() -> impl Strategy<Value = Settings> {
+fn places() -> impl Strategy<Value = Addresses> {
     let v4 = (any::<[u8; 4]>(), any::<u16>()).prop_map(SocketAddr::from);
     let v6 = (any::<[u8; 16]>(), any::<u16>(), any::<u32>(), any::<u32>())
         .prop_map(|(ip, port, flow, scope)| SocketAddrV6::new(ip.into(), port, flow, scope).into());
-    let addresses = vec_of(prop_oneof![v4, v6], 0..4).prop_map(Addresses::new);
+    vec_of(prop_oneof![v4, v6], 0..4).prop_map(Addresses::new)
+}
+
+fn settings() -> impl Strategy<Value = Settings> {
     let timing = (chosen(TimingProfile::ALL), vec_of(spans(), 14)).prop_map(|(profile, waits)| {
         let mut timing = profile.timing();
         timing.waits_mut().into_iter().zip(waits).for_each(|((_, wait), span)| *wait = span);
@@ -119,7 +122,7 @@ fn settings() -> impl Strategy<Value = Settings> {
     let elections = ("[a-z]{1,9}", modes(), chosen(ROLES), any::<u32>())
         .prop_map(|(name, mode, role, priority)| ElectionSettings { name, mode, role, priority });
     let feedback = option::of(chosen(Feedback::ALL));
-    (abouts(), addresses, timing, option::of(reals()), feedback, vec_of(elections, 0..5)).prop_map(
+    (abouts(), places(), timing, option::of(reals()), feedback, vec_of(elections, 0..5)).prop_map(
         |(about, addresses, timing, exponent, feedback, elections)| Settings {
             about,
             addresses,
@@ -173,6 +176,7 @@ fn commands() -> impl Strategy<Value = Command> {
         (groups(), any::<u32>()).prop_map(|(group, worth)| Command::Priority(group, worth)),
         btree_set(groups(), 0..5).prop_map(Command::Bar),
         abouts().prop_map(|about| Command::Introduce(Box::new(about))),
+        places().prop_map(Command::Advertise),
     ]
 }
 
