@@ -100,8 +100,13 @@ impl Connection {
         }
         request += "\r\n";
         request += body.unwrap_or_default();
-        self.stream.get_mut().write_all(request.as_bytes())?;
-        self.read()
+        match self.stream.get_mut().write_all(request.as_bytes()) {
+            // Whoever is not wanted may be told so, and the connection closed, before it has asked.
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
+                self.read().map_err(|_| error)
+            }
+            written => written.and_then(|()| self.read()),
+        }
     }
 
     fn read(&mut self) -> io::Result<Reply> {

@@ -80,7 +80,8 @@ fn doors(started: &Value) -> (String, String) {
     let words = started["message"].as_str().unwrap();
     let (_, rest) = words.split_once(" listens on ").unwrap_or_else(|| panic!("{words}"));
     let (address, api) = rest.split_once("; ask it at http://").unwrap();
-    (address.to_owned(), api.to_owned())
+    // The local socket stands behind it.
+    (address.to_owned(), api.split(' ').next().unwrap_or(api).to_owned())
 }
 
 fn until(what: &str, mut look: impl FnMut() -> bool) {

@@ -62,7 +62,8 @@ impl Agent {
         let started: String = said.recv_timeout(Duration::from_secs(10)).unwrap();
         let after = |mark: &str| started.split(mark).nth(1).unwrap().to_owned();
         let address = after("listens on ").split(';').next().unwrap().to_owned();
-        let api = after("http://");
+        // The local socket stands behind it.
+        let api = after("http://").split(' ').next().unwrap().to_owned();
         Self { process, said, api, address, config, key: own }
     }
 
