@@ -39,7 +39,7 @@ fn each_wrong_byte_has_its_own_reason() {
         bytes[at] = value;
         read(&bytes).unwrap_err()
     };
-    assert_eq!(wrong(0, 20), DecodeError::UnknownKind { field: "kind", at: 0, found: 20 });
+    assert_eq!(wrong(0, 21), DecodeError::UnknownKind { field: "kind", at: 0, found: 21 });
     let last = packet().len() - 1;
     assert_eq!(
         wrong(last, 7).to_string(),
