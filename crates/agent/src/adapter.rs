@@ -1,6 +1,6 @@
 //! The node between its machine and the world: inputs in, datagrams and answers out, and no socket.
 //!
-//! What decides who leads is [`Node`]. Here its effects are carried out in order, its disk is given work, and what it answers
+//! What decides who leads is [`Node`]. Here its effects are carried out in order, its disk is written, and what it answers
 //! is put into the shape that people and programs get. Whoever answers a hello at a seed's address is handed over as
 //! [`Fact::Met`]; seeds are tried for life, so that groups that formed apart meet.
 
@@ -24,7 +24,7 @@ use crate::{
     neighbours::Neighbour,
     record::Recorder,
     status::{ElectionStatus, Event, EventKind, LeaderStatus, MemberState},
-    store::{Keeping, Store},
+    store::Store,
     terms,
 };
 
@@ -317,15 +317,14 @@ impl Adapter {
             recorder.given(now, &input);
         }
         let result = self.node.handle(now, input, &mut self.out);
-        let mut keeping = Keeping::Done;
+        let mut kept = true;
         while let Some(effect) = self.out.pop() {
             if let Some(recorder) = &mut self.recorder {
                 recorder.effect(&effect);
             }
             match effect {
-                // The node says again what need not wait for what is being written, and the rest once it is kept.
-                Effect::Send { .. } | Effect::Broadcast(_) | Effect::Multicast(_)
-                    if keeping == Keeping::UnderWay => {}
+                // What stood behind something that was not kept must not be said.
+                Effect::Send { .. } | Effect::Broadcast(_) | Effect::Multicast(_) if !kept => {}
                 Effect::Send { to, message } => {
                     self.outgoing.push(Outgoing::Message(to, encoded(&message)));
                 }
@@ -333,8 +332,9 @@ impl Adapter {
                     self.outgoing.push(Outgoing::Group(encoded(&message)));
                 }
                 Effect::Persist(durable) => {
-                    if keeping == Keeping::Done {
-                        keeping = self.store.keep(&durable);
+                    if kept && self.store.keep(&durable).is_err() {
+                        self.refuse("disk");
+                        kept = false;
                     }
                 }
                 Effect::Emit(event) => self.on_event(now, event, inbox),
@@ -346,24 +346,11 @@ impl Adapter {
             self.recorder = None;
             self.event(inbox, EventKind::RecordEnded, None, ended);
         }
-        match keeping {
-            Keeping::Done => result,
-            // That asks for nothing else to be kept: there is one write at a time.
-            Keeping::UnderWay => self.step(now, Input::Feed(Fact::Writing), inbox),
+        match kept {
+            true => result,
+            // It cannot fail again: what is not kept is asked for later.
+            false => self.step(now, Input::Feed(Fact::NotKept), inbox),
         }
-    }
-
-    /// Waits until the disk has written what it was given. May be dropped at any time.
-    pub(crate) async fn written(&mut self) -> bool {
-        self.store.written().await
-    }
-
-    /// The disk has written what it was given, or has refused it.
-    pub(crate) fn on_written(&mut self, now: Time, kept: bool, inbox: &Inbox) {
-        if !kept {
-            self.refuse("disk");
-        }
-        self.input(now, Input::Feed(if kept { Fact::Kept } else { Fact::NotKept }), inbox);
     }
 
     pub(crate) fn refuse(&mut self, reason: &'static str) {
@@ -392,7 +379,7 @@ impl Adapter {
                 self.event(inbox, EventKind::Stalled, None, detail);
             }
             node::Event::DiskRefused => {
-                let detail = self.store.problem();
+                let detail = self.store.problem().map(str::to_owned);
                 self.event(inbox, EventKind::DiskRefused, None, detail);
             }
             node::Event::DiskRecovered => {

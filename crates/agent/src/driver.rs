@@ -1,19 +1,15 @@
 //! The task that owns a node: its machine, its sockets, its clock.
 //!
 //! ```text
-//! wait for a request, a packet, the disk or the next deadline
+//! wait for a request, a packet or the next deadline
 //! read the clock
 //! was the process stopped? throw away what waited in the sockets meanwhile; the machine gives up leading by itself
 //! apply what arrived, then what is due
-//! read the clock
-//! was the process stopped meanwhile? throw away what is to be sent, too
 //! send
 //! ```
 //!
 //! The clock is read before the sockets and input is applied before timers: who was stopped for a minute must
-//! neither renew anything with old mail nor accuse those whose answers wait in its own buffer. It is read again before
-//! anything is sent: what was true before the stop need not be any more. The machine counts from its last input, so
-//! nothing in the loop is too long to be noticed.
+//! neither renew anything with old mail nor accuse those whose answers wait in its own buffer.
 
 use std::{net::SocketAddr, sync::Arc, time::Duration as Wait};
 
@@ -44,7 +40,6 @@ enum Woken {
     Asked(Requested),
     Abandoned,
     Ready,
-    Written(bool),
     Due,
 }
 
@@ -72,9 +67,6 @@ impl Driver {
         self.node.start(clock::now(), &self.inbox);
         loop {
             let before = clock::now();
-            if self.node.is_late(before) {
-                self.node.outgoing.clear();
-            }
             self.flush(before);
             self.publish(before);
             if let Some(watchdog) = &mut self.watchdog {
@@ -97,7 +89,6 @@ impl Driver {
                         return Some(later);
                     }
                 }
-                Woken::Written(kept) => self.node.on_written(now, kept, &self.inbox),
                 Woken::Due => {}
             }
             if deadline.is_some_and(|deadline| deadline <= now) {
@@ -130,7 +121,6 @@ impl Driver {
         let span = self.wake(now, deadline).since(now);
         tokio::select! {
             biased;
-            kept = self.node.written() => Woken::Written(kept),
             requested = self.inbox.requests.recv() => {
                 requested.map_or(Woken::Abandoned, Woken::Asked)
             }
@@ -142,12 +132,6 @@ impl Driver {
     /// Hands over what has arrived. If our life is one of the past and nobody has taken it for another yet, the later one.
     fn receive(&mut self, now: Time) -> Option<Boot> {
         while let Some(received) = self.transport.next(now) {
-            // What is left was sent before we were stopped. The machine finds out by its next input.
-            let now = clock::now();
-            if self.node.is_late(now) {
-                self.discard(now);
-                break;
-            }
             match received.body {
                 Some(body) => self.node.on_message(now, received.from, body, &self.inbox),
                 None => self.node.on_met(now, received.from, received.address, &self.inbox),

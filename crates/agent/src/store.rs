@@ -1,9 +1,8 @@
 //! What survives a restart: who we are, how often we have started, and the newest fencing tokens.
 //!
 //! One file, `node.json`, replaced as a whole: written beside it, flushed, renamed. It is written at the start, so that
-//! no two lives share a boot number, and when a token is minted or accepted; never while nothing changes. Only the first
-//! write is waited for: the others are a [thread's](writer). Who has it holds the directory's lock, so that no two lives
-//! share it either.
+//! no two lives share a boot number, and when a token is minted or accepted; never while nothing changes. Who has it
+//! holds the directory's lock, so that no two lives share it either.
 
 use std::{
     collections::BTreeMap,
@@ -25,32 +24,20 @@ use bellwether_proto::{
 };
 use serde::{Deserialize, Serialize};
 
-use self::{lock::Lock, writer::Writer};
+use self::lock::Lock;
 use crate::trust::{self, Distrust};
 
 mod lock;
-mod writer;
 
 /// The file, open for this life.
 #[derive(Debug)]
 pub(crate) struct Store {
-    /// The file and who writes it; none if nothing is kept.
-    file: Option<(PathBuf, Writer)>,
-    /// What is there.
+    path: Option<PathBuf>,
+    /// Held, never looked at.
+    _lock: Option<Lock>,
     kept: Kept,
-    /// What is being written.
-    writing: Option<Kept>,
     /// Why the file could not be written the last time.
     problem: Option<String>,
-}
-
-/// What becomes of what is to be kept.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Keeping {
-    /// It is there, or there is nowhere to keep anything.
-    Done,
-    /// It is being written: [`Store::written`] says what comes of it.
-    UnderWay,
 }
 
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
@@ -216,7 +203,7 @@ impl Store {
     pub(crate) fn open(directory: Option<&Path>, above: Option<Boot>) -> Result<Self, StoreError> {
         let Some(directory) = directory else {
             let kept = Kept { boot: 1, ..Kept::new() };
-            return Ok(Self { file: None, kept, writing: None, problem: None });
+            return Ok(Self { path: None, _lock: None, kept, problem: None });
         };
         let path = directory.join("node.json");
         let failed = |path: &Path| {
@@ -239,9 +226,9 @@ impl Store {
             path: path.clone(),
             problem: format!("boot {last} is the last there is"),
         })?;
-        replace(&path, &kept).map_err(failed(&path))?;
-        let writer = Writer::start(path.clone(), lock).map_err(failed(&path))?;
-        Ok(Self { file: Some((path, writer)), kept, writing: None, problem: None })
+        let store = Self { path: Some(path.clone()), _lock: Some(lock), kept, problem: None };
+        store.write().map_err(failed(&path))?;
+        Ok(store)
     }
 
     pub(crate) fn me(&self) -> Peer {
@@ -261,8 +248,8 @@ impl Store {
         Durable { elections: elections.collect(), record }
     }
 
-    /// Keeps this; writes only if it is not what is kept already. One at a time: the node waits for the last one.
-    pub(crate) fn keep(&mut self, durable: &Durable) -> Keeping {
+    /// Keeps this; writes only if it is not what is kept already.
+    pub(crate) fn keep(&mut self, durable: &Durable) -> io::Result<()> {
         let mut kept = self.kept.clone();
         for (group, election) in &durable.elections {
             kept.elections.insert(group.to_string(), Tokens::of(election));
@@ -270,65 +257,48 @@ impl Store {
         if let Some(KeptRecord { cost, count, ended_well }) = durable.record {
             kept.worth = Some(WorthKept { cost, count, ended_well });
         }
-        let Some((_, writer)) = self.file.as_ref().filter(|_| kept != self.kept) else {
-            self.kept = kept;
-            return Keeping::Done;
-        };
-        debug_assert!(self.writing.is_none(), "one at a time");
-        writer.write(kept.clone());
-        self.writing = Some(kept);
-        Keeping::UnderWay
-    }
-
-    /// Whether what was being written is kept now; waits for that, for ever if nothing is. May be dropped at any time.
-    pub(crate) async fn written(&mut self) -> bool {
-        let Some((path, writer)) = self.file.as_mut().filter(|_| self.writing.is_some()) else {
-            return std::future::pending().await;
-        };
-        let written = writer.done().await;
-        self.problem = written.as_ref().err().map(|error| format!("{}: {error}", path.display()));
-        // What is not on disk is not kept: the next one to ask must not be told so.
-        if let Some(kept) = self.writing.take().filter(|_| written.is_ok()) {
-            self.kept = kept;
+        if kept == self.kept {
+            return Ok(());
         }
-        written.is_ok()
-    }
-
-    #[cfg(test)]
-    pub(crate) fn is_writing(&self) -> bool {
-        self.writing.is_some()
+        let before = core::mem::replace(&mut self.kept, kept);
+        let written = self.write();
+        self.problem = written.as_ref().err().map(|error| match &self.path {
+            Some(path) => format!("{}: {error}", path.display()),
+            None => error.to_string(),
+        });
+        if written.is_err() {
+            // What is not on disk is not kept: the next one to ask must not be told so.
+            self.kept = before;
+        }
+        written
     }
 
     /// Whether there is a file at all.
     pub(crate) fn is_durable(&self) -> bool {
-        self.file.is_some()
+        self.path.is_some()
     }
 
-    /// Why the file could not be written the last time, or that it takes long, if so.
-    pub(crate) fn problem(&self) -> Option<String> {
-        let (path, _) = self.file.as_ref()?;
-        match (&self.problem, &self.writing) {
-            (_, Some(_)) => Some(format!("{}: the disk does not answer", path.display())),
-            (problem, None) => problem.clone(),
+    /// Why the file could not be written the last time, if so.
+    pub(crate) fn problem(&self) -> Option<&str> {
+        self.problem.as_deref()
+    }
+
+    fn write(&self) -> io::Result<()> {
+        let Some(path) = &self.path else { return Ok(()) };
+        // A lock binds only those that ask for it: whoever did not must not be given a life that was lived.
+        let there = fs::read_to_string(path).ok().and_then(|text| Kept::read(&text).ok());
+        let boot = there.map_or(0, |there| there.boot).max(self.kept.boot);
+        let beside = path.with_extension(format!("json.{}.new", std::process::id()));
+        let mut options = File::options();
+        let mut file = options.write(true).create(true).truncate(true).mode(0o600).open(&beside)?;
+        file.write_all(&serde_json::to_vec_pretty(&Kept { boot, ..self.kept.clone() })?)?;
+        file.sync_all()?;
+        fs::rename(&beside, path)?;
+        // The rename itself must last too.
+        match path.parent() {
+            Some(directory) => File::open(directory)?.sync_all(),
+            None => Ok(()),
         }
-    }
-}
-
-/// Puts this in the place of the file, whole or not at all.
-fn replace(path: &Path, kept: &Kept) -> io::Result<()> {
-    // A lock binds only those that ask for it: whoever did not must not be given a life that was lived.
-    let there = fs::read_to_string(path).ok().and_then(|text| Kept::read(&text).ok());
-    let boot = there.map_or(0, |there| there.boot).max(kept.boot);
-    let beside = path.with_extension(format!("json.{}.new", std::process::id()));
-    let mut options = File::options();
-    let mut file = options.write(true).create(true).truncate(true).mode(0o600).open(&beside)?;
-    file.write_all(&serde_json::to_vec_pretty(&Kept { boot, ..kept.clone() })?)?;
-    file.sync_all()?;
-    fs::rename(&beside, path)?;
-    // The rename itself must last too.
-    match path.parent() {
-        Some(directory) => File::open(directory)?.sync_all(),
-        None => Ok(()),
     }
 }
 
@@ -430,24 +400,13 @@ mod tests {
         Durable { elections, record }
     }
 
-    /// Keeps this and waits until it is, or is refused.
-    fn keep(store: &mut Store, durable: &Durable) -> bool {
-        match store.keep(durable) {
-            Keeping::Done => true,
-            Keeping::UnderWay => {
-                let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-                runtime.block_on(store.written())
-            }
-        }
-    }
-
     #[test]
     fn the_same_node_starts_again_with_a_larger_boot_number_and_its_tokens() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("data");
         let mut first = Store::open(Some(&path), None).unwrap();
         assert!(first.me().boot >= Boot::new(1) && first.durable().elections.is_empty());
-        assert!(keep(&mut first, &durable(7)));
+        first.keep(&durable(7)).unwrap();
         let before = first.me();
         drop(first);
         use std::os::unix::fs::PermissionsExt as _;
@@ -516,7 +475,7 @@ mod tests {
         let (old, new) = (format!("\"boot\": {ours}"), format!("\"boot\": {theirs}"));
         let later = fs::read_to_string(&path).unwrap().replace(&old, &new);
         fs::write(&path, later).unwrap();
-        assert!(keep(&mut store, &durable(7)));
+        store.keep(&durable(7)).unwrap();
         assert_eq!(store.me().boot, ours, "this life stays the one it is");
         drop(store);
         fs::write(directory.path().join("node.json.1.new"), "half").unwrap();
@@ -529,12 +488,12 @@ mod tests {
     fn nothing_is_written_that_is_kept_already() {
         let directory = tempfile::tempdir().unwrap();
         let mut store = Store::open(Some(directory.path()), None).unwrap();
-        assert!(keep(&mut store, &durable(7)));
+        store.keep(&durable(7)).unwrap();
         let path = directory.path().join("node.json");
         fs::remove_file(&path).unwrap();
-        assert!(keep(&mut store, &durable(7)));
+        store.keep(&durable(7)).unwrap();
         assert!(!path.exists());
-        assert!(keep(&mut store, &durable(8)));
+        store.keep(&durable(8)).unwrap();
         assert!(path.exists());
     }
 
@@ -543,14 +502,14 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("data");
         let mut store = Store::open(Some(&path), None).unwrap();
-        assert!(keep(&mut store, &durable(7)));
+        store.keep(&durable(7)).unwrap();
         let aside = directory.path().join("aside");
         fs::rename(&path, &aside).unwrap();
-        assert!(!keep(&mut store, &durable(8)));
+        assert!(store.keep(&durable(8)).is_err());
         assert!(store.problem().unwrap().contains("node.json"), "{:?}", store.problem());
         assert_eq!(store.durable(), durable(7));
         fs::rename(&aside, &path).unwrap();
-        assert!(keep(&mut store, &durable(8)));
+        store.keep(&durable(8)).unwrap();
         assert_eq!((store.durable(), store.problem()), (durable(8), None));
     }
 

@@ -120,11 +120,6 @@ pub enum Why {
         /// Since when.
         since: Time,
     },
-    /// What this node must not forget is on its way to the disk, and the answer waits for it.
-    BeingKept {
-        /// Since when.
-        since: Time,
-    },
     /// A later life of this node runs elsewhere: this one has stopped.
     Superseded {
         /// That life.
@@ -160,9 +155,6 @@ impl fmt::Display for Why {
             }
             Self::NotKept { since } => {
                 write!(f, "the disk has refused what must be kept since {since}")
-            }
-            Self::BeingKept { since } => {
-                write!(f, "the disk has been writing what must be kept since {since}")
             }
             Self::Superseded { by } => {
                 write!(f, "another node runs under this identity, in its life {by}")

@@ -107,8 +107,6 @@ pub enum Case {
     Drift,
     /// Disks refuse everything for a while, the leader's or half of all, and meanwhile somebody has to be elected.
     Disk,
-    /// Disks take their time or hang for a while, the leader's or half of all, and meanwhile somebody has to be elected.
-    SlowDisk,
     /// The leader's disk is copied, and the copy started as a later life of it; the earlier one runs on.
     Clone,
     /// One node was told something else than the others. Whatever that is, nobody is harmed; where a majority decides
@@ -135,7 +133,7 @@ pub enum Case {
 
 impl Case {
     /// Every case, in the order of reports.
-    pub const ALL: [Self; 28] = [
+    pub const ALL: [Self; 27] = [
         Self::Elect,
         Self::Crash,
         Self::Leave,
@@ -153,7 +151,6 @@ impl Case {
         Self::Pause,
         Self::Drift,
         Self::Disk,
-        Self::SlowDisk,
         Self::Clone,
         Self::Differing,
         Self::JoinElecting,
@@ -171,7 +168,6 @@ impl Case {
         matches!(
             self,
             Self::Disk
-                | Self::SlowDisk
                 | Self::Clone
                 | Self::Differing
                 | Self::JoinElecting
@@ -205,7 +201,6 @@ impl Case {
             Self::Pause => "pause",
             Self::Drift => "drift",
             Self::Disk => "disk",
-            Self::SlowDisk => "slow-disk",
             Self::Clone => "clone",
             Self::Differing => "differing",
             Self::JoinElecting => "join-electing",

@@ -34,9 +34,6 @@ pub struct Sim<M: Machine, O = ()> {
     disks: Vec<Option<M::Durable>>,
     /// Whose disks keep nothing at present.
     failing: BTreeSet<u32>,
-    /// Whose take how long at most, and what they are writing.
-    slow: BTreeMap<u32, Duration>,
-    writing: BTreeMap<u32, Write<M>>,
     /// How many failures in a row a machine has just been told of.
     unkept: u32,
     feeds: HostFeeds<M>,
@@ -114,7 +111,7 @@ struct Frozen<M: Machine> {
 struct Event {
     /// Of a ghost or a notice the index among its kind.
     node: u32,
-    /// Index of the message, or one of the numbers below, from [`WAKE`] on.
+    /// Index of the message, or [`WAKE`], [`ASK`], [`FRAME_ENDS`], [`GHOST_WAKES`] or [`NOTICE`].
     parcel: u32,
 }
 
@@ -127,7 +124,6 @@ mod parcels;
 
 pub use self::counters::{Counters, LONGEST_WAY};
 use self::{
-    disk::Write,
     ghost::{Ghost, Notice, Seals},
     parcels::Parcels,
 };
@@ -143,8 +139,6 @@ impl<M: Machine, O: Observer<M>> Sim<M, O> {
             nodes: std::iter::repeat_with(absent).take(nodes as usize).collect(),
             disks: std::iter::repeat_with(|| None).take(nodes as usize).collect(),
             failing: BTreeSet::new(),
-            slow: BTreeMap::new(),
-            writing: BTreeMap::new(),
             unkept: 0,
             feeds: HostFeeds::default(),
             clocks: Vec::new(),
@@ -203,7 +197,6 @@ impl<M: Machine, O: Observer<M>> Sim<M, O> {
         }
         self.disks.fill(None);
         self.failing.clear();
-        (self.slow, self.writing) = (BTreeMap::new(), BTreeMap::new());
         self.clocks.clear();
         self.frozen.clear();
         self.ghosts.clear();
@@ -300,7 +293,6 @@ impl<M: Machine, O: Observer<M>> Sim<M, O> {
                 FRAME_ENDS => self.frame_ends(event.node),
                 GHOST_WAKES => self.wake_ghost(event.node),
                 NOTICE => self.notice(event.node),
-                WRITTEN => self.written(event.node),
                 parcel => self.deliver(event.node, parcel),
             }
             if self.observer.done() {
@@ -549,10 +541,8 @@ impl<M: Machine, O: Observer<M>> Sim<M, O> {
         }
         while let Some(effect) = self.outbox.pop() {
             self.observer.effect(self.now, node_id(index), &effect);
-            if let Effect::Persist(state) = &effect
-                && !self.keeps(index, state)
-            {
-                return;
+            if matches!(effect, Effect::Persist(_)) && self.failing.contains(&index) {
+                return self.not_kept(index);
             }
             self.carry_out(index, effect);
         }
@@ -689,7 +679,6 @@ impl<M: Machine, O: Observer<M>> Sim<M, O> {
     }
 
     fn stop(&mut self, index: u32, status: Status) {
-        self.interrupt_write(index);
         let node = &mut self.nodes[index as usize];
         node.machine = None;
         node.wake = Time::NEVER;
@@ -753,9 +742,6 @@ enum Tag {
     GhostWakes,
     Superseded,
     GhostGone,
-    DiskSlows,
-    Writing,
-    Written,
 }
 
 #[inline]
@@ -785,10 +771,9 @@ const WAKE: u32 = u32::MAX;
 /// Instead of a message: whether the node's radio sends now, and the end of what it sends.
 const ASK: u32 = u32::MAX - 1;
 const FRAME_ENDS: u32 = u32::MAX - 2;
-/// Instead of a message: the wake-up of a ghost, a notice that it is one, and that the node's disk has written something.
+/// Instead of a message: the wake-up of a ghost, and a notice that it is one.
 const GHOST_WAKES: u32 = u32::MAX - 3;
 const NOTICE: u32 = u32::MAX - 4;
-const WRITTEN: u32 = u32::MAX - 5;
 /// Half the range of [`Time`], so that a key holds an instant and a lane: 292,000 years.
 const LAST: Time = Time::from_micros(u64::MAX >> 1);
 

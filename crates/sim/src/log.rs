@@ -133,14 +133,6 @@ impl<M: Machine> Observer<M> for Log<'_> {
         self.note(now, node, "not-kept", String::new);
     }
 
-    fn writing(&mut self, now: Time, node: NodeId) {
-        self.note(now, node, "writing", String::new);
-    }
-
-    fn kept(&mut self, now: Time, node: NodeId, state: &M::Durable) {
-        self.note(now, node, "kept", || format!("{state:?}"));
-    }
-
     #[inline]
     fn handled(&mut self, now: Time, node: NodeId, machine: &M) {
         self.note(now, node, "wait", || waiting(machine));

@@ -129,7 +129,7 @@ struct Schedule<'a> {
     troubles: Vec<usize>,
     /// Directed pairs that are cut, by the number of the cut; 0 is all that have no end.
     cuts: BTreeMap<u64, BTreeSet<(u32, u32)>>,
-    /// Until when disks fail or are slow.
+    /// Until when disks fail.
     disks: BTreeMap<u32, Time>,
     joined: u32,
 }
@@ -278,13 +278,10 @@ impl<'a> Schedule<'a> {
                     self.plan(now + *length, Step::Resume(node));
                 }
             }
-            FaultKind::Disk { who, length } | FaultKind::SlowDisk { who, length, .. } => {
+            FaultKind::Disk { who, length } => {
                 let end = now + *length;
                 for node in self.live(sim, who)? {
-                    match &self.scenario.faults[index].kind {
-                        FaultKind::SlowDisk { by, .. } => sim.slow_disk(node, *by),
-                        _ => sim.fail_disk(node),
-                    }
+                    sim.fail_disk(node);
                     let last = self.disks.entry(node).or_insert(end);
                     *last = end.max(*last);
                     self.plan(end, Step::MendDisk(node));

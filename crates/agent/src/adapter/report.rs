@@ -221,11 +221,8 @@ impl Adapter {
             Why::NotKept { since } => format!(
                 "the disk has refused what must be kept for {}: {}",
                 ago(since),
-                self.store.problem().unwrap_or_else(|| "no reason given".to_owned())
+                self.store.problem().unwrap_or("no reason given")
             ),
-            Why::BeingKept { since } => {
-                format!("the disk has been writing what must be kept for {}", ago(since))
-            }
             Why::Announced { heard } => format!("says so itself, last {} ago", ago(heard)),
             other => other.to_string(),
         }

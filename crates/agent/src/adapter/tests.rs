@@ -33,33 +33,16 @@ impl Alone {
         let (handle, inbox) = Handle::connect();
         let mut alone = Self { adapter, inbox, handle, disk, now };
         alone.adapter.start(now, &alone.inbox);
-        alone.wait_for_disk();
         alone
     }
 
-    /// With a disk that takes no time.
     fn run(&mut self, span: Duration) {
         let end = self.now + span;
-        while self.step(end) {
-            self.wait_for_disk();
-        }
-    }
-
-    fn step(&mut self, end: Time) -> bool {
-        let due = self.adapter.deadline().filter(|&at| at <= end);
-        self.now = due.unwrap_or(end).max(self.now);
-        if due.is_some() {
+        while let Some(at) = self.adapter.deadline().filter(|&at| at <= end) {
+            self.now = at.max(self.now);
             self.adapter.on_deadline(self.now, &self.inbox);
         }
-        due.is_some()
-    }
-
-    fn wait_for_disk(&mut self) {
-        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
-        while self.adapter.store.is_writing() {
-            let kept = runtime.block_on(self.adapter.written());
-            self.adapter.on_written(self.now, kept, &self.inbox);
-        }
+        self.now = end;
     }
 
     fn says(&self) -> ElectionStatus {
@@ -118,36 +101,6 @@ fn what_the_disk_refuses_is_not_said_and_the_answer_says_why_until_it_is_taken()
         panic!("{kept:?}")
     };
     assert!(max_epoch >= epoch.counter());
-}
-
-/// What is written to is a pipe that nobody reads: whoever opens it hangs.
-#[test]
-fn a_disk_that_hangs_holds_up_nobody_and_what_it_does_not_have_is_not_said() {
-    let mut alone = Alone::new(announced());
-    let draft = alone.disk.path().join(format!("data/node.json.{}.new", std::process::id()));
-    let mode = rustix::fs::Mode::from_raw_mode(0o600);
-    rustix::fs::mkfifoat(rustix::fs::CWD, &draft, mode).unwrap();
-    alone.adapter.outgoing.clear();
-    let began = std::time::Instant::now();
-    let end = alone.now + Duration::from_millis(900);
-    while alone.step(end) {}
-    assert!(alone.adapter.store.is_writing());
-    let says = alone.says();
-    assert!(!says.is_leader && says.why.contains("writing"), "{}", says.why);
-    assert!(!alone.events().contains(&EventKind::DiskRefused), "it may be slow");
-    let end = alone.now + Duration::from_secs(20);
-    while alone.step(end) {}
-    assert!(alone.says().why.contains("does not answer"), "{}", alone.says().why);
-    assert!(alone.events().contains(&EventKind::DiskRefused));
-    assert!(alone.adapter.outgoing.is_empty(), "{:?}", alone.adapter.outgoing);
-    assert!(began.elapsed() < std::time::Duration::from_secs(5), "nobody waited for it");
-    // It comes back with an error, and then it works.
-    drop(std::fs::File::open(&draft).unwrap());
-    alone.wait_for_disk();
-    std::fs::remove_file(&draft).unwrap();
-    alone.run(Duration::from_secs(10));
-    assert!(alone.says().is_leader, "{}", alone.says().why);
-    assert!(alone.events().contains(&EventKind::DiskRecovered));
 }
 
 #[test]

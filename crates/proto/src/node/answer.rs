@@ -13,7 +13,7 @@ use crate::{
     leadership::{Election as _, Leadership, Mode, Why},
     membership::medley::{DetailsTooLong, Medley},
     stack::Group,
-    time::{Duration, Time},
+    time::Time,
 };
 
 impl Node {
@@ -42,18 +42,10 @@ impl Node {
         matches!(self.phase, Phase::Running | Phase::Leaving { .. })
     }
 
-    /// Whether it was stopped for so long that it may have been replaced in some election: the next input makes it give up
-    /// leading there. A host asks before it reads its sockets, and throws away what waited there meanwhile.
+    /// Whether it was stopped for longer than it may lead unseen: the next input makes it give up leading. A host asks
+    /// before it reads its sockets, and throws away what waited there meanwhile.
     pub fn is_late(&self, now: Time) -> bool {
-        self.is_running() && self.late_by(now) > self.plan.guard()
-    }
-
-    /// By how much it is woken too late.
-    pub(super) fn late_by(&self, now: Time) -> Duration {
-        match self.due {
-            Time::NEVER => Duration::ZERO,
-            due => now.since(due),
-        }
+        self.is_running() && self.due != Time::NEVER && now.since(self.due) > self.plan.timing.guard
     }
 
     /// How often it has contradicted an accusation.
@@ -211,9 +203,6 @@ impl Node {
             Contest::Learned(learned) => learned.leadership(),
             Contest::Central(central) => central.leadership(now),
         };
-        if let Some(since) = self.unkept_since(seat.group, answer.epoch) {
-            return Leadership::unknown(mode, Why::BeingKept { since });
-        }
         match self.alone.filter(|&since| self.gives_up(at, now, since)) {
             Some(since) => Leadership::unknown(mode, Why::Electing { since }),
             None => answer,

@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use super::{About, Contest, Event, Kept, Listed, Message, Node, relay::detours};
+use super::{About, Contest, Event, Kept, Listed, Message, Node, relay::dispatch};
 use crate::{
     election::churn_tolerant,
     id::{NodeId, Peer},
@@ -30,15 +30,9 @@ impl Node {
             seat.sent.all += 1;
             let elects = !matches!(said, churn_tolerant::Message::Leader(_));
             seat.sent.electing += u64::from(elects);
-            if self.disk.holds(&self.durable, *group) {
-                seat.held.push(Effect::Send { to, message: Message::Stack(message) });
-                return;
-            }
         }
         let message = Message::Stack(message);
-        for (by, message) in detours(now, self.me, to, &message, &mut self.paths) {
-            out.send(by, message);
-        }
+        dispatch(now, self.me, to, &message, &mut self.paths, out);
         out.send(to, message);
     }
 

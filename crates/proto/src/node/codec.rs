@@ -364,19 +364,15 @@ impl Wire for Fact {
                 sink.varint(by.get());
             }
             Self::NotKept => sink.u8(3),
-            Self::Writing => sink.u8(4),
-            Self::Kept => sink.u8(5),
         }
     }
 
     fn decode(reader: &mut Reader<'_>) -> Read<Self> {
-        Ok(match reader.kind("fact", 6)? {
+        Ok(match reader.kind("fact", 4)? {
             0 => Self::Met(id(reader)?),
             1 => Self::InRange(group(reader)?, set(reader, "in range", 8, id)?),
             2 => Self::Superseded(reader.varint("boot").map(Boot::new)?),
-            3 => Self::NotKept,
-            4 => Self::Writing,
-            _ => Self::Kept,
+            _ => Self::NotKept,
         })
     }
 }

@@ -11,9 +11,9 @@
 //! Message  --of another mode--------------> the election it names
 //! Message  --for another node-------------> carried on: see `relay`
 //! Timeout  --the stack first: who has failed is known before anybody is elected; then what is due
-//! any      --so late after the deadline that
-//!            others may have got over it--> gives up leading first: it was stopped
-//! Fact     --Writing, Kept, NotKept-------> the disk's rule: see `disk`
+//! any      --later than `guard` after the
+//!            deadline---------------------> gives up leading first: it was stopped, and others may have got over it
+//! Fact     --NotKept----------------------> the disk's rule: see `disk`
 //! Fact     --Superseded-------------------> stops
 //! Command  --to the election it names
 //! Leave    --hands over what it leads, then says goodbye, then has no deadline
@@ -92,7 +92,7 @@ use crate::{
     epoch::Epoch,
     id::{Boot, NodeId, Peer},
     leadership::{Election, Leadership, Mode, Why},
-    machine::{EffectOf, Input, InputOf, Machine, Outbox, OutboxOf, Rejected},
+    machine::{Input, InputOf, Machine, Outbox, OutboxOf, Rejected},
     mechanism::paths::Paths,
     membership::medley::{Addresses, ContactChange, MembershipEvent},
     rng::{Rng, Seed},
@@ -131,14 +131,8 @@ pub enum Fact {
     InRange(Group, BTreeSet<NodeId>),
     /// A later life of our own identity speaks somewhere.
     Superseded(Boot),
-    /// What was to be made durable since the last input is being written, and none of the sends that stood behind it were
-    /// carried out. Always the next input after it. What comes of it is told once it is known; until then this node hands
-    /// out nothing else to be kept.
-    Writing,
-    /// What was being written is durable.
-    Kept,
-    /// What was to be made durable since the last input could not be, or what was being written. The first is always the
-    /// next input after it, and none of the sends that stood behind it were carried out.
+    /// What was to be made durable since the last input could not be. Always the next input after it, and none of the
+    /// sends that stood behind it were carried out.
     NotKept,
 }
 
@@ -202,7 +196,7 @@ pub enum Timer {
     Isolation(Group),
     /// A sample of what this node is worth is due.
     Record,
-    /// The disk is to be asked again, or given up.
+    /// The disk is to be asked again.
     Disk,
     /// Those to join are to be asked again.
     Seek,
@@ -287,8 +281,6 @@ struct Seat {
     dirty: bool,
     /// Since when the disk has refused what it has to keep.
     barred: Option<Time>,
-    /// What it has to say once its state is on disk.
-    held: Vec<EffectOf<Node>>,
     sent: Sent,
     /// Whom others believe to lead, where the stack holds it.
     beliefs: BTreeMap<NodeId, (NodeId, Epoch)>,
@@ -401,7 +393,6 @@ impl Node {
                 contest,
                 dirty: false,
                 barred: None,
-                held: Vec::new(),
                 sent: Sent::default(),
                 beliefs: BTreeMap::new(),
                 paths,
@@ -450,10 +441,9 @@ impl Node {
     /// As others are told.
     fn stands(&self, at: usize) -> Standing {
         let standing = self.plan.seats[at].standing;
-        let Seat { dirty, barred, contest, .. } = &self.seats[at];
-        let eventual = matches!(contest, Contest::Eventual);
-        let kept_off = eventual && (barred.is_some() || self.unheard.is_some());
-        Standing { observer: standing.observer || *dirty || kept_off, ..standing }
+        let seat = &self.seats[at];
+        let unheard = self.unheard.is_some() && matches!(seat.contest, Contest::Eventual);
+        Standing { observer: standing.observer || seat.dirty || unheard, ..standing }
     }
 
     fn standings(&self) -> Vec<(Group, Standing)> {
@@ -471,9 +461,10 @@ impl Node {
         act: impl FnOnce(&mut Contest, &mut Port<'_>) -> T,
     ) -> T {
         let Self { seats, durable, disk, me, .. } = self;
-        let Seat { group, contest, sent, barred, held, paths, .. } = &mut seats[at];
+        let Seat { group, contest, sent, barred, paths, .. } = &mut seats[at];
         let (me, group, mute, paths) = (*me, *group, barred.is_some(), paths.as_mut());
-        act(contest, &mut Port { now, me, group, out, durable, disk, sent, held, mute, paths })
+        let asked = &mut disk.asked;
+        act(contest, &mut Port { now, me, group, out, durable, asked, sent, mute, paths })
     }
 
     fn each(
@@ -493,7 +484,6 @@ impl Node {
 
     /// Gives up what it leads: it was stopped, or may not remember what it has said.
     fn void(&mut self, now: Time, at: usize, out: &mut OutboxOf<Self>) {
-        self.seats[at].held.clear();
         if let Contest::Eventual = self.seats[at].contest {
             self.command_stack(now, self.seats[at].group, churn_tolerant::Command::Void);
         }
@@ -586,7 +576,7 @@ impl Node {
             self.introduce(now);
         }
         self.seek_seeds(now);
-        self.look_after_disk(now, out);
+        self.retry_disk(now, out);
         if let Phase::Leaving { until, said: true } = self.phase
             && now >= until
         {
@@ -720,6 +710,7 @@ impl Machine for Node {
         if !start && !self.is_running() {
             return Err(Rejected::NotRunning);
         }
+        let failed = matches!(input, Input::Feed(Fact::NotKept));
         if let Input::Message { from, .. } = &input
             && from.id == self.me.id
         {
@@ -735,7 +726,7 @@ impl Machine for Node {
             self.due = Time::NEVER;
             return Ok(());
         }
-        self.learn_of_disk(now, &input, out);
+        self.learn_of_disk(now, failed, out);
         self.notice_stall(now, out);
         let acted = !out.is_empty();
         let result = match input {
@@ -756,7 +747,6 @@ impl Machine for Node {
         self.look_who_hears_us(now, out);
         self.drain(now, out);
         self.go_on_leaving(now, out);
-        self.bar_the_waiting(now, out);
         self.drain(now, out);
         if !self.stack.membership().is_empty() {
             (self.alone, self.met) = (None, true);
@@ -767,7 +757,6 @@ impl Machine for Node {
         let ours = |at| self.answer(at, now).leader == Some(self.me.id);
         self.leads = (0..self.seats.len()).any(ours);
         self.due = self.deadline().map_or(Time::NEVER, |(at, _)| at);
-        self.ask_disk(out);
         // What was refused was refused after something else had happened, which must not be taken for nothing.
         if acted { Ok(()) } else { result }
     }
@@ -790,7 +779,7 @@ impl Machine for Node {
             (end > self.now).then_some((end, Timer::Isolation(seat.group)))
         });
         let record = self.record.as_ref().map(|record| (record.next(), Timer::Record));
-        let disk = self.disk_due().map(|due| (due, Timer::Disk));
+        let disk = self.disk.retry().map(|retry| (retry, Timer::Disk));
         let guard = self.leads.then(|| (self.now + LOOK, Timer::Guard));
         let leaving = match self.phase {
             Phase::Leaving { until, .. } => Some((until, Timer::Leaving)),

@@ -4,7 +4,7 @@
 //! A carrier is believed about whose word it brings, as everybody who has the key of the cluster is. It adds nothing and
 //! keeps nothing: a word that comes late is late, as it would be by a slow network, and elections reckon with that.
 
-use alloc::{boxed::Box, vec::Vec};
+use alloc::boxed::Box;
 
 use super::{Carried, Contest, Message, Node};
 use crate::{
@@ -14,21 +14,22 @@ use crate::{
     time::Time,
 };
 
-/// What others are to carry of a word that is sent directly as well, if the link is in doubt.
-pub(super) fn detours(
+/// Has others carry a word to where it is sent directly as well, if the link is in doubt; by how many.
+pub(super) fn dispatch(
     now: Time,
     me: Peer,
     to: NodeId,
     message: &Message,
     paths: &mut Paths,
-) -> Vec<(NodeId, Message)> {
+    out: &mut OutboxOf<Node>,
+) -> usize {
     let Detour { by, hops, told, unheard } = paths.send(now, to, message.awaits_answer());
-    if by.is_empty() {
-        return Vec::new();
+    if !by.is_empty() {
+        let (number, body) = (paths.number(), Box::new(message.clone()));
+        let carried = Carried { origin: me, to, number, unheard, hops, told, body };
+        by.iter().for_each(|&by| out.send(by, Message::Carried(carried.clone())));
     }
-    let (number, body) = (paths.number(), Box::new(message.clone()));
-    let carried = Carried { origin: me, to, number, unheard, hops, told, body };
-    by.into_iter().map(|by| (by, Message::Carried(carried.clone()))).collect()
+    by.len()
 }
 
 impl Node {

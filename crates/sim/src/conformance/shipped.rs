@@ -263,7 +263,6 @@ const WITH_CLONES: &[Case] = &[
     Case::Pause,
     Case::Drift,
     Case::Disk,
-    Case::SlowDisk,
     Case::HalfStarted,
 ];
 const WITHOUT_CLONES: &[Case] = &[
@@ -283,7 +282,6 @@ const WITHOUT_CLONES: &[Case] = &[
     Case::Pause,
     Case::Drift,
     Case::Disk,
-    Case::SlowDisk,
     Case::JoinElecting,
     Case::HalfStarted,
 ];

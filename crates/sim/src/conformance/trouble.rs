@@ -93,14 +93,6 @@ pub(super) fn trouble(case: Case, rng: &mut Rng, faults: &mut Vec<Fault>) -> Dur
             add(at + rng.up_to(length), FaultKind::Elect(Who::All));
             at + length
         }
-        Case::SlowDisk => {
-            let who = if rng.chance(0.5) { leader } else { Who::Fraction(0.5) };
-            // Such as disks are, such as they are in trouble, and one that does not come back.
-            let by = [20, 300, 3_000, 60_000][rng.below(4) as usize];
-            add(at, FaultKind::SlowDisk { who, by: Duration::from_millis(by), length });
-            add(at + rng.up_to(length), FaultKind::Elect(Who::All));
-            at + length
-        }
         Case::Clone => {
             add(at, FaultKind::Clone { who: leader });
             at
@@ -201,7 +193,6 @@ pub(super) fn aim_at_random(kind: &mut FaultKind) {
     | FaultKind::Leave(who)
     | FaultKind::Pause { who, .. }
     | FaultKind::Disk { who, .. }
-    | FaultKind::SlowDisk { who, .. }
     | FaultKind::Clone { who }
     | FaultKind::Cut { from: Some(who), .. }
     | FaultKind::Cut { to: Some(who), .. } = kind

@@ -57,11 +57,7 @@ pub(super) fn run(
         let plan = settings.plan().expect("settings that were read make a plan");
         Node::new(me, plan, seed, durable).with_seeds(seeds.clone())
     });
-    let feeds = HostFeeds {
-        not_kept: Some(Fact::NotKept),
-        writing: Some((Fact::Writing, Fact::Kept)),
-        superseded: Some(Fact::Superseded),
-    };
+    let feeds = HostFeeds { not_kept: Some(Fact::NotKept), superseded: Some(Fact::Superseded) };
     let observer = (Hosting::new(scenario, settings, &log), log);
     let sim = Sim::new(network, nodes, root, build, observer).with_host_feeds(feeds);
     let mut sim = sim.with_oversleep(OVERSLEEP);
@@ -285,15 +281,6 @@ impl Observer<Node> for Hosting {
     fn not_kept(&mut self, _now: Time, node: NodeId) {
         self.asked[node.get() as usize] = (None, true);
         self.disks.refused();
-    }
-
-    fn writing(&mut self, _now: Time, node: NodeId) {
-        self.asked[node.get() as usize] = (None, true);
-        self.disks.refused();
-    }
-
-    fn kept(&mut self, _now: Time, node: NodeId, state: &Durable) {
-        self.disks.kept(node, state.clone());
     }
 
     fn handled(&mut self, now: Time, node: NodeId, machine: &Node) {

@@ -154,7 +154,6 @@ impl Hash for FaultKind {
                 (who, of, blocked, running, length, buffer).hash(state);
             }
             Self::Disk { who, length } => (who, length).hash(state),
-            Self::SlowDisk { who, by, length } => (who, by, length).hash(state),
             Self::Clone { who } => who.hash(state),
             Self::Late { who, until } => (who, until).hash(state),
             Self::Partition(groups) => {

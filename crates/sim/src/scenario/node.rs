@@ -231,8 +231,6 @@ fn check(timing: &Timing, section: &mut Section<'_>) -> Result<()> {
                 };
                 (format!("must be {must} {origin}{why}"), field)
             }
-            // Each mode cuts it short by itself.
-            (None, _) if name == "guard" => continue,
             (None, Some(field)) => {
                 let problem = format!(
                     "does not go with {name} of {value} (profile {profile}), which must be {must} {than}{why}"
@@ -468,12 +466,12 @@ fn learned_by_votes(
         margin: section.or("margin", default.margin, |field| field.integer(0..=100))?,
         ..default
     };
-    let ack = timing.ack;
-    if let Some(field) = lease.filter(|_| learned.lease(timing) <= ack * 4) {
+    let guard = timing.guard;
+    if let Some(field) = lease.filter(|_| learned.lease(timing) <= guard) {
         let problem = format!(
-            "must be longer than four times the ack of {ack}, or one late answer would depose a leader"
+            "must be longer than guard of {guard}, or others would elect before a leader that was stopped gives up"
         );
-        return Err(field.error(problem).with_allowed("a longer lease, or a shorter timing.ack"));
+        return Err(field.error(problem).with_allowed("a longer lease, or a shorter timing.guard"));
     }
     Ok(learned)
 }

@@ -285,7 +285,7 @@ impl ChurnTolerant {
         self.tenure = Some(tenure);
     }
 
-    pub(super) fn pass_on(&mut self, count: usize, out: &mut OutboxOf<Self>) {
+    fn pass_on(&mut self, count: usize, out: &mut OutboxOf<Self>) {
         let mut others: Vec<NodeId> = self.view.others().collect();
         for at in 0..count.min(others.len()) {
             let chosen = at + self.rng.below((others.len() - at) as u64) as usize;

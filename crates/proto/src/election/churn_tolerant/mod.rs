@@ -168,12 +168,9 @@ pub enum Command {
     Resign,
     /// Stop leading, in favour of this one; if it does not answer, lead on. Hardened only.
     Transfer(NodeId),
-    /// Stop leading at once: this node has not been running for a while, and somebody else may lead by now. A few others
-    /// are asked whom they follow; if none of them knows anybody newer, that is found out by an election. Hardened only.
+    /// Stop leading at once: this node has not been running for a while, and somebody else may lead by now. Whoever
+    /// leads then is found out by an election. Hardened only.
     Void,
-    /// Stop leading at once, and forget whom this node has vouched for since this token: the disk has not kept it, and
-    /// nobody was told. Hardened only.
-    Unsay(Option<Epoch>),
 }
 
 /// What must survive a restart, or an observer could be told an older token than before.
@@ -538,7 +535,6 @@ impl ChurnTolerant {
 
     fn on_up(&mut self, now: Time, member: Member, out: &mut OutboxOf<Self>) {
         let before = (self.view.me().attribute, self.view.observes());
-        let stood = self.view.get(member.peer.id).is_some_and(|known| !known.observer);
         let change = self.view.put(member);
         if self.role != Role::Running || !self.config.hardened() {
             return;
@@ -561,9 +557,6 @@ impl ChurnTolerant {
             return;
         }
         if leader.boot < member.peer.boot {
-            self.lose_leader(now, out);
-        } else if stood && member.observer && self.view.candidates().next().is_some() {
-            // It may be unable to hand over itself: its disk keeps nothing, and so it says nothing.
             self.lose_leader(now, out);
         } else if leader.boot == member.peer.boot && record.gone.take().is_some() {
             // It was not dead after all. If an election runs by now, its outcome will be newer.
@@ -603,18 +596,6 @@ impl ChurnTolerant {
         self.timers.clear(Timer::Refresh);
         if self.round.is_none() && self.timers.deadline(Timer::Initiate).is_none() {
             self.initiate_later(now, Duration::ZERO);
-        }
-    }
-
-    /// Follows nobody from now on, ourselves least of all.
-    fn give_up(&mut self, now: Time) {
-        // A round of ours may be about the very claim we give up.
-        self.end_round();
-        if let Some(record) = &mut self.record {
-            record.gone.get_or_insert(now);
-        }
-        for timer in [Timer::Object, Timer::HandOver, Timer::Resend, Timer::Refresh] {
-            self.timers.clear(timer);
         }
     }
 
@@ -679,22 +660,12 @@ impl Machine for ChurnTolerant {
                     Command::Elect => self.initiate(now, out),
                     Command::Resign => self.resign(now, None, out),
                     Command::Transfer(to) => self.resign(now, Some(to), out),
-                    Command::Void if self.leads() && self.config.hardened() => {
-                        // Who knows better than what we believed tells us. An election would depose a successor that
-                        // does well: there is one only if none of them does.
-                        self.pass_on(ASKED, out);
-                        self.give_up(now);
-                        self.initiate_later(now, self.config.timeout * RESUME);
+                    Command::Void if self.leads() => {
+                        // A round of ours may be about the very claim we give up.
+                        self.end_round();
+                        self.lose_leader(now, out);
                     }
                     Command::Void => {}
-                    Command::Unsay(kept) if self.config.hardened() => {
-                        if self.leads() || self.vouched != kept {
-                            self.give_up(now);
-                            self.initiate_later(now, self.config.timeout * RESUME);
-                        }
-                        self.vouched = self.vouched.min(kept);
-                    }
-                    Command::Unsay(_) => {}
                 }
                 Ok(())
             }
@@ -748,7 +719,5 @@ const fn election_of(epoch: Epoch) -> Epoch {
 
 /// How many timeouts to leave an election to somebody else (RESUME).
 const RESUME: u64 = 6;
-/// How many others are asked whom they follow.
-const ASKED: usize = 3;
 /// Later turns than this are taken together.
 const LAST_TURN: usize = 7;

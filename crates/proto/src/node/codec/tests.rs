@@ -158,8 +158,6 @@ fn facts() -> impl Strategy<Value = Fact> {
         (groups(), btree_set(ids(), 0..5)).prop_map(|(group, ids)| Fact::InRange(group, ids)),
         any::<u64>().prop_map(|boot| Fact::Superseded(Boot::new(boot))),
         Just(Fact::NotKept),
-        Just(Fact::Writing),
-        Just(Fact::Kept),
     ]
 }
 
