@@ -68,6 +68,9 @@ pub(super) fn trial(subject: &Subject, settings: &NodeSettings, case: Case, mut 
     let nodes = 2 + rng.below(8) as u32;
     let high = Duration::from_micros(1_000 + rng.below(LONGEST_DELAY.as_micros() - 1_000));
     let low = Duration::from_millis(1);
+    // `ack` is above the longest round trip, which goes by all others at worst.
+    let longest = PROFILE.timing().ack.div(2 * u64::from(nodes - 1));
+    let high = if case.is_half_broken() { high.min(longest) } else { high };
     let delay = Delay { law: DelayLaw::Uniform { low, high: high.max(low) }, per: Per::Path };
     let mut settings = settings.clone().among(nodes);
     let mode = settings.common.elections[0].mode.clone();
