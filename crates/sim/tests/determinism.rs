@@ -174,12 +174,12 @@ const PINS: [Pin; 22] = [
         &["fault.3={ at = '18s', kind = 'elect', target = 'leader' }"],
         "06bd6d7cdfa37415",
     ),
-    ("node", r#"node = { timing = { profile = "lan" } }"#, &[], "5d2e2c12d38d9a62"),
+    ("node", r#"node = { timing = { profile = "lan" } }"#, &[], "cc5b83429129f272"),
     (
         "node, leased",
         r#"node = { election = { backup = { mode = "leased", members = ["node-0", "node-1", "node-2"] } } }"#,
         &[],
-        "6df7346192472626",
+        "232e8e855b66178a",
     ),
 ];
 

@@ -109,14 +109,6 @@ pub(super) fn trial(subject: &Subject, settings: &NodeSettings, case: Case, mut 
     let quiet = quiet.max(START_SPREAD);
     let within = subject.settles_within.unwrap_or(Duration::ZERO);
     let settled = quiet + within.max(leased_within(&settings.common));
-    // Groups of whatever age find together sooner than parts of a group that had given each other up.
-    let streams = |settings: &EventualSettings| {
-        matches!(settings.variant, Variant::Hybrid | Variant::Optimistic)
-    };
-    let due = match (case, &mode) {
-        (Case::Aged, ModeSettings::Eventual(eventual)) if streams(eventual) => quiet + AGED,
-        _ => settled,
-    };
     let placement = match mode {
         ModeSettings::Central(_) => field(nodes, &mut rng),
         _ => Placement::Mesh,
@@ -156,7 +148,7 @@ pub(super) fn trial(subject: &Subject, settings: &NodeSettings, case: Case, mut 
             faults,
         },
         quiet_from: Time::ZERO + quiet,
-        settled_by: Time::ZERO + due,
+        settled_by: Time::ZERO + settled,
         live,
     }
 }
@@ -295,8 +287,6 @@ const START_SPREAD: Duration = Duration::from_millis(500);
 /// Measured, not derived: 21 s after a partition in 10,120 histories, where a part has to give up the members of the other
 /// one by one before it counts itself.
 const EVENTUAL: Duration = Duration::from_secs(35);
-/// Measured: 7.6 s in 1,000 histories of each of the two; where only a round that is over tells who leads, 11 s.
-const AGED: Duration = Duration::from_secs(10);
 /// Measured: 1.4 s. P1 of `docs/rules/announce.md` says `listen`, `announce` and two delays, and a token to be repaired.
 const ANNOUNCED: Duration = Duration::from_secs(2);
 /// Measured: 8 s, with lists to mend, a lease to run out and a few terms that fail.
