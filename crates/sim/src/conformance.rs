@@ -119,13 +119,16 @@ pub enum Case {
     HalfStarted,
     /// Some have elected a great many leaders before; the others elect themselves before they meet them.
     Aged,
+    /// Half of the nodes speak as a later version might, with more behind every message, and kinds of messages besides that
+    /// the others do not know. One after another is restarted as the other half, forth and back.
+    Upgrade,
     /// A random mixture of all the above.
     Swarm,
 }
 
 impl Case {
     /// Every case, in the order of reports.
-    pub const ALL: [Self; 23] = [
+    pub const ALL: [Self; 24] = [
         Self::Elect,
         Self::Crash,
         Self::Leave,
@@ -148,6 +151,7 @@ impl Case {
         Self::JoinElecting,
         Self::HalfStarted,
         Self::Aged,
+        Self::Upgrade,
         Self::Swarm,
     ];
 
@@ -161,6 +165,7 @@ impl Case {
                 | Self::JoinElecting
                 | Self::HalfStarted
                 | Self::Aged
+                | Self::Upgrade
         )
     }
 
@@ -189,6 +194,7 @@ impl Case {
             Self::JoinElecting => "join-electing",
             Self::HalfStarted => "half-started",
             Self::Aged => "aged",
+            Self::Upgrade => "upgrade",
             Self::Swarm => "swarm",
         }
     }

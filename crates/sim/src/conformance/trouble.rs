@@ -112,6 +112,8 @@ pub(super) fn trouble(case: Case, rng: &mut Rng, faults: &mut Vec<Fault>) -> Dur
         }
         // Who is cut off from whom depends on who is aged: the shipped worlds see to it.
         Case::Aged => at,
+        // Who is restarted when depends on how many there are: likewise.
+        Case::Upgrade => at,
         Case::Swarm => swarm(OF_MACHINES, rng, faults),
     }
 }
