@@ -30,6 +30,7 @@ mod learned;
 mod leased;
 mod measured;
 mod recorded;
+mod upgrade;
 
 use std::{
     io::{BufRead as _, BufReader, Write as _},
