@@ -31,8 +31,8 @@
 //! # Versions
 //!
 //! Hellos and welcomes look the same in all versions, and say which ones their sender speaks. Two nodes use the newest they
-//! have in common; to a group goes the newest that all have that are known. Of a life that has not said so yet, the version
-//! it last spoke is used, or else our oldest. Whoever has none in common with us is [told of](Sealer::take_foreign), at both
+//! have in common. Of a life that has not said so yet, the version it last spoke is used, or else our oldest. To a group goes
+//! the oldest of what would go to each that is known. Whoever has none in common with us is [told of](Sealer::take_foreign), at both
 //! ends. Version 1 is the one described here. What needs no other version is put into the
 //! [tail](bellwether_proto::node::packet) of messages.
 //!
@@ -430,6 +430,7 @@ impl Sealer {
                 let newest = self.peers.newest_life(from.id);
                 if self.is_proven(from) {
                     self.believe(now, &header, under, cipher)?;
+                    self.peers.speaks(from, speaks);
                 } else if !self.answers.spend(now) {
                     return Err(Drop::HelloLimit);
                 }
@@ -637,6 +638,8 @@ impl Sealer {
         cipher: ChaCha20Poly1305,
     ) -> Result<(), Drop> {
         let &Header { version, from, number, .. } = header;
+        // Greetings may be of a version that we do not speak.
+        let version = version.clamp(self.speaks.oldest(), self.speaks.newest());
         if let Some(proven) = self.peers.proven_mut(from) {
             if !proven.window.accept(number) {
                 return Err(Drop::Replay);
@@ -645,7 +648,7 @@ impl Sealer {
                 (proven.under, proven.cipher) = (under, cipher);
             }
             proven.heard = now;
-            proven.version = version.clamp(self.speaks.oldest(), self.speaks.newest());
+            self.peers.spoke(from, version);
             return Ok(());
         }
         let proven = Proven {
@@ -655,7 +658,7 @@ impl Sealer {
             under,
             cipher,
             heard: now,
-            version: version.clamp(self.speaks.oldest(), self.speaks.newest()),
+            version,
         };
         if self.peers.prove(now, from.id, proven, self.next) {
             Ok(())

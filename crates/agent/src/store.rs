@@ -644,6 +644,13 @@ mod tests {
         let written = file();
         assert!(everywhere(&written), "{written}");
         assert_eq!(written["elections"]["0000000a"]["quorum"]["of"], 1e300);
+        // However often it is written: numbers do not drift.
+        let digits = "2".repeat(109);
+        for number in ["0.1", "1e-7", "5e-324", "18446744073709551615", &*digits] {
+            let text = format!(r#"{{"id":"0000000000000001","boot":1,"later":{number}}}"#);
+            let once = rewritten(&text).unwrap();
+            assert_eq!(rewritten(&once).unwrap(), once, "{number}");
+        }
         assert_eq!(open().durable(), durable(8));
     }
 

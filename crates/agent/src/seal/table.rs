@@ -28,7 +28,7 @@ pub(super) struct Table {
     /// The number that our next packet had when lives were last forgotten.
     forgot: Option<u64>,
     tidied: Option<Time>,
-    /// The newest version that all of those speak who have said what they speak, as far as they have one in common with us.
+    /// The version in which to speak to everybody, unless somebody has come or speaks otherwise since.
     group: Option<u8>,
 }
 
@@ -78,6 +78,7 @@ impl Table {
         } else if self.make_room(None, next) {
             let known = Known { life: peer.boot, speaks: None, proven: None };
             self.peers.insert(peer.id, known);
+            self.group = None;
         }
     }
 
@@ -137,12 +138,30 @@ impl Table {
         Some(spoke.unwrap_or(ours.oldest()))
     }
 
-    /// The version in which to speak to everybody.
+    /// The version in which to speak to everybody: the oldest of those in which to speak to each.
     pub(super) fn version_for_group(&mut self, ours: Versions) -> u8 {
-        *self.group.get_or_insert_with(|| {
-            let said = self.peers.values().filter_map(|known| ours.common(known.speaks?));
-            said.min().unwrap_or(ours.newest())
-        })
+        if let Some(version) = self.group {
+            return version;
+        }
+        let each = self.peers.keys().filter_map(|&id| self.version_for(id, ours));
+        let version = each.min().unwrap_or(ours.newest());
+        self.group = Some(version);
+        version
+    }
+
+    /// What a life that has proved itself says it speaks.
+    pub(super) fn speaks(&mut self, peer: Peer, speaks: Versions) {
+        if let Some(known) = self.peers.get_mut(&peer.id).filter(|known| known.life == peer.boot) {
+            (known.speaks, self.group) = (Some(speaks), None);
+        }
+    }
+
+    /// The version in which a life has just spoken.
+    pub(super) fn spoke(&mut self, peer: Peer, version: u8) {
+        if let Some(proven) = self.proven_mut(peer).filter(|proven| proven.version != version) {
+            proven.version = version;
+            self.group = None;
+        }
     }
 
     /// Hearsay makes room for others; what has proved itself only if it was not heard for long. `next` is the number of our

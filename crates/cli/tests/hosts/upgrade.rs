@@ -73,6 +73,8 @@ struct Rolled {
     changes: Vec<String>,
     unknown_kinds: u64,
     malformed: u64,
+    /// Packets to all in a version that one did not speak of whom that was not known yet.
+    versions: u64,
 }
 
 impl Rolled {
@@ -103,7 +105,8 @@ impl Rolled {
         let refused = refused(agents, at);
         let of = |name| refused.get(name).copied().unwrap_or_default();
         self.unknown_kinds += of("unknown-kind");
-        self.malformed += of("malformed") + of("version");
+        self.malformed += of("malformed");
+        self.versions += of("version");
     }
 }
 
@@ -147,11 +150,12 @@ fn upgrade(net: &Net, count: usize, rounds: usize) -> Rolled {
     });
     println!(
         "{count} agents, {} restarts of which {} of leaders: {} other changes of leader, {} packets of unknown kinds, {} \
-         malformed; {} questions, {} answered",
+         of unknown versions, {} malformed; {} questions, {} answered",
         rolled.restarts,
         rolled.restarts_of_leaders,
         rolled.changes.len(),
         rolled.unknown_kinds,
+        rolled.versions,
         rolled.malformed,
         asked.load(Ordering::Relaxed),
         answered.load(Ordering::Relaxed),

@@ -60,6 +60,31 @@ fn a_group_is_spoken_to_as_all_of_it_understands_and_a_later_life_is_asked_anew(
     assert_eq!(version(&sealed(&mut ada, 3, b"m")), 2);
 }
 
+/// Found by upgrading real agents: one that came back as an older version had greeted others, and was known here by what it
+/// said alone.
+#[test]
+fn a_group_is_spoken_to_as_those_understand_that_have_only_spoken() {
+    let mut ada = speaking(1, 7, 1, 2);
+    let mut new = speaking(3, 9, 1, 2);
+    meet(&mut ada, &mut new);
+    let mut old = speaking(2, 9, 1, 1);
+    old.learn(ada.me());
+    open(&mut ada, &sealed(&mut old, 1, b"m")).unwrap();
+    let to_all = group(&mut ada, b"g");
+    assert_eq!(version(&to_all), 1);
+    // It is upgraded, and greets.
+    let mut old = speaking(2, 10, 1, 2);
+    old.learn(ada.me());
+    open(&mut ada, &sealed(&mut old, 1, b"m")).unwrap();
+    assert_eq!(version(&group(&mut ada, b"g")), 1, "it spoke so");
+    open(&mut ada, &hello(&mut old)).unwrap();
+    assert_eq!(version(&group(&mut ada, b"g")), 2, "it says more than it spoke");
+    assert_eq!(version(&sealed(&mut ada, 2, b"m")), 2);
+    // Of one that was only heard of nothing is known.
+    ada.learn(peer(4, 1));
+    assert_eq!(version(&group(&mut ada, b"g")), 1);
+}
+
 #[test]
 fn who_has_no_version_in_common_is_counted_and_told_of_at_both_ends() {
     let (mut ada, mut bob) = (speaking(1, 7, 1, 1), speaking(2, 9, 2, 3));
