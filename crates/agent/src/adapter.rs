@@ -13,17 +13,22 @@ use bellwether_proto::{
     Boot, Duration, Effect, Input, InputOf, Leadership, Machine as _, NodeId, Outbox, OutboxOf,
     Peer, Rng, Seed, Time,
     membership::medley::{MembershipEvent, State},
-    node::{self, About, Command, Fact, Message, Node, Plan, SeatPlan, hex},
+    node::{
+        self, About, Command, Fact, Message, Node, Plan, SeatPlan, hex,
+        packet::{Dialect, Packet},
+    },
     stack::Group,
     wire::{Reader, Wire as _},
 };
 
 use crate::{
     clock,
+    drop::Drop,
     handle::{Inbox, Refused},
     neighbours::Neighbour,
     record::Recorder,
-    status::{ElectionStatus, Event, EventKind, LeaderStatus, MemberState},
+    seal::Versions,
+    status::{ElectionStatus, Event, EventKind, LeaderStatus, MemberState, PeerTable},
     store::{Keeping, Store},
     terms,
 };
@@ -54,6 +59,7 @@ pub(crate) struct Adapter {
     out: OutboxOf<Node>,
     cluster: String,
     store: Store,
+    dialect: Dialect,
     /// Writes down what the node is given, if that is wanted.
     recorder: Option<Recorder>,
     started: Time,
@@ -75,6 +81,8 @@ pub(crate) struct Adapter {
     accusations: u64,
     /// Pairs of one name that were told of, the smaller identity first.
     named_alike: BTreeSet<(NodeId, NodeId)>,
+    /// Whether it was said that the table of peers is filling up.
+    filling: bool,
 }
 
 /// What happened to a member.
@@ -127,14 +135,16 @@ const PLACES: usize = 1_024;
 /// A silent address is tried half as often each time, down to this part of the pace.
 const RAREST: u32 = 32;
 
+/// Members of which it is known what happened to them. Those that are listed all are; beyond, those are forgotten that the
+/// membership has forgotten.
+const RECORDS: usize = 4_096;
+
 /// Verdicts kept of a member.
 const VERDICTS: usize = 16;
 
-/// The message that these bytes are, and nothing else.
-pub(crate) fn decode(body: &[u8]) -> Option<Message> {
-    let mut reader = Reader::new(body);
-    let message = Message::decode(&mut reader).ok()?;
-    reader.finish().is_ok().then_some(message)
+/// The message in these bytes, without what a later version may have put behind it.
+pub(crate) fn decode(body: &[u8]) -> Result<Message, Drop> {
+    Ok(Packet::decode(&mut Reader::new(body))?.message)
 }
 
 impl Adapter {
@@ -165,6 +175,7 @@ impl Adapter {
             out: Outbox::new(),
             cluster: cluster.to_owned(),
             store,
+            dialect: Dialect::Present,
             recorder: None,
             started: now,
             records: BTreeMap::new(),
@@ -178,12 +189,19 @@ impl Adapter {
             refused: BTreeMap::new(),
             accusations: 0,
             named_alike: BTreeSet::new(),
+            filling: false,
         }
     }
 
     /// The same, with all that its node is given written down.
     pub(crate) fn with_recorder(mut self, recorder: Option<Recorder>) -> Self {
         self.recorder = recorder;
+        self
+    }
+
+    /// The same, writing its packets so.
+    pub(crate) fn with_dialect(mut self, dialect: Dialect) -> Self {
+        self.dialect = dialect;
         self
     }
 
@@ -258,9 +276,12 @@ impl Adapter {
 
     /// An authenticated message, to us or to everybody.
     pub(crate) fn on_message(&mut self, now: Time, from: Peer, body: &[u8], inbox: &Inbox) {
-        let Some(message) = decode(body) else {
-            self.refuse("malformed");
-            return;
+        let message = match decode(body) {
+            Ok(message) => message,
+            Err(reason) => {
+                self.refuse(reason.as_str());
+                return;
+            }
         };
         self.input(now, Input::Message { from, via: from.id, message: &message }, inbox);
         // After the input, which may be how it is met.
@@ -323,10 +344,14 @@ impl Adapter {
                 Effect::Send { .. } | Effect::Broadcast(_) | Effect::Multicast(_)
                     if keeping == Keeping::UnderWay => {}
                 Effect::Send { to, message } => {
-                    self.outgoing.push(Outgoing::Message(to, encoded(&message)));
+                    let aside = self.dialect.aside(&message);
+                    let bodies = [Some(self.dialect.encode(&message)), aside].into_iter().flatten();
+                    self.outgoing.extend(bodies.map(|body| Outgoing::Message(to, body)));
                 }
                 Effect::Broadcast(message) | Effect::Multicast(message) => {
-                    self.outgoing.push(Outgoing::Group(encoded(&message)));
+                    let aside = self.dialect.aside(&message);
+                    let bodies = [Some(self.dialect.encode(&message)), aside].into_iter().flatten();
+                    self.outgoing.extend(bodies.map(Outgoing::Group));
                 }
                 Effect::Persist(durable) => {
                     if keeping == Keeping::Done {
@@ -365,12 +390,6 @@ impl Adapter {
     pub(crate) fn refuse(&mut self, reason: &'static str) {
         *self.refused.entry(reason).or_default() += 1;
     }
-}
-
-fn encoded(message: &Message) -> Vec<u8> {
-    let mut body = Vec::with_capacity(message.encoded_len());
-    message.encode(&mut body);
-    body
 }
 
 /// What happened.
@@ -441,6 +460,9 @@ impl Adapter {
         let node = Some(self.named(id));
         let detail = by.map(|by| format!("says {}", self.named(by).name));
         self.event(inbox, kind, node, detail);
+        if self.records.len() > RECORDS {
+            self.forget_records();
+        }
         if matches!(state, MemberState::Alive | MemberState::Suspect) {
             self.compare(id, inbox);
             // All are looked through, and with other events comes no name.
@@ -451,6 +473,40 @@ impl Adapter {
             self.tallies.iter_mut().for_each(|tally| {
                 tally.differing.remove(&id);
             });
+        }
+    }
+
+    /// Forgets what happened to half of those that the membership has forgotten, the longest gone first.
+    fn forget_records(&mut self) {
+        let membership = self.node.membership();
+        let gone = self.records.iter().filter(|(id, _)| membership.state_of(**id).is_none());
+        let mut gone: Vec<(Time, NodeId)> = gone.map(|(&id, record)| (record.since, id)).collect();
+        gone.sort_unstable();
+        let half = gone.len().div_ceil(2);
+        gone.truncate(half);
+        gone.iter().for_each(|(_, id)| drop(self.records.remove(id)));
+        let own = self.me().id;
+        let known = |id: &NodeId| *id == own || self.records.contains_key(id);
+        self.named_alike.retain(|(one, other)| known(one) && known(other));
+    }
+
+    /// Somebody of our cluster speaks no version of ours.
+    pub(crate) fn on_foreign(&self, who: Peer, theirs: Versions, ours: Versions, inbox: &Inbox) {
+        let words = format!(
+            "it speaks version {theirs} of packets and this node version {ours}; upgrade the older one"
+        );
+        self.event(inbox, EventKind::VersionsDiffer, Some(self.named(who.id)), Some(words));
+    }
+
+    /// The seal remembers so many peers.
+    pub(crate) fn on_peers(&mut self, peers: PeerTable, inbox: &Inbox) {
+        let before = core::mem::replace(&mut self.filling, peers.is_filling());
+        if !before && self.filling {
+            let PeerTable { remembered, most } = peers;
+            let words = format!(
+                "{remembered} nodes were heard in the last minutes; above {most} no other is taken in"
+            );
+            self.event(inbox, EventKind::TableFilling, None, Some(words));
         }
     }
 

@@ -11,7 +11,7 @@ use std::{
 use bellwether_proto::{
     Boot, Seed,
     membership::medley::Addresses,
-    node::{About, Settings},
+    node::{About, Settings, packet::Dialect},
     stack::Group,
 };
 use tokio::{
@@ -32,7 +32,7 @@ use crate::{
     neighbours,
     notify::{Manager, Watchdog},
     record::{Header, RecordError, Recorder},
-    seal::Sealer,
+    seal::{Sealer, Versions},
     status::EventKind,
     store::{Store, StoreError},
     terms,
@@ -168,10 +168,14 @@ impl Agent {
         let api = listener.as_ref().map_or(Ok(config.api), TcpListener::local_addr);
         let api = api.map_err(|source| StartError::Api { address: config.api, source })?;
         let seeds = seeds(&config.join).await?;
-        let store = Store::open(config.data_dir.as_deref(), above)?;
+        let store = Store::open(config.data_dir.as_deref(), above)?.with_dialect(config.dialect);
         let token = Token::of(config).map_err(StartError::Token)?;
         let sealer = Sealer::new(ring, &config.cluster, store.me())
-            .with_sense(|body| adapter::decode(body).is_some());
+            .with_sense(|body| adapter::decode(body).map(drop));
+        let sealer = match config.dialect {
+            Dialect::Present => sealer,
+            Dialect::Next => sealer.speaking(Versions::NEXT),
+        };
         let mut transport = Transport::bind(config.bind, sealer).await?;
         if config.is_multicast() {
             transport.join_group(config.multicast, &config.interfaces)?;
@@ -197,7 +201,8 @@ impl Agent {
             config.join.iter().filter(|seed| !is_name(seed)).cloned().collect();
         let (fixed, _) = look_up(&fixed).await;
         let node = Adapter::new(plan, &config.cluster, store, fixed, now, Seed::new(seed))
-            .with_recorder(recorder);
+            .with_recorder(recorder)
+            .with_dialect(config.dialect);
         let (door, socket) = match listener.as_ref().map(|_| Door::open(config, api.port())) {
             Some(Ok(door)) => {
                 let path = door.as_ref().map(|door| door.path().to_owned());

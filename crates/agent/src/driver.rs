@@ -151,6 +151,10 @@ impl Driver {
                 None => self.node.on_met(now, received.from, received.address, &self.inbox),
             }
         }
+        while let Some((who, theirs)) = self.transport.sealer_mut().take_foreign() {
+            self.node.on_foreign(who, theirs, self.transport.sealer().speaks(), &self.inbox);
+        }
+        self.node.on_peers(self.transport.sealer().peers(), &self.inbox);
         let by = self.transport.sealer().superseded()?;
         if !self.transport.sealer().was_first() {
             return Some(by);
@@ -221,7 +225,8 @@ impl Driver {
         let (keys, used) =
             (self.transport.sealer().status(), self.transport.sealer().keys_in_use());
         let keys = KeyStatus { members: self.node.key_users(now, used), ..keys };
-        let status = Arc::new(self.node.status(now, index, self.transport.counters(), keys));
+        let (counters, peers) = (self.transport.counters(), self.transport.sealer().peers());
+        let status = Arc::new(self.node.status(now, index, counters, keys, peers));
         self.status = Some((now, Arc::clone(&status)));
         status
     }

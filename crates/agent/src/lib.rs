@@ -33,13 +33,13 @@ pub use self::{
     drop::Drop,
     handle::{Answers, Handle, Inbox, Refused, Request, Requested, Stopped},
     key::{Fingerprint, Key, KeyError, KeyLineError, KeyRing, KeyTextError, Stage},
-    seal::{CHUNK_EXTRA, Content, OpenStream, Opened, Sealer},
+    seal::{Answered, CHUNK_EXTRA, Content, OpenStream, Opened, Sealer, Versions},
     status::{
         Agreement, CentralStatus, Counters, Differing, ElectionStatus, Event, EventKind, Identity,
-        KeyStatus, KeyUser, LeaderStatus, MapNode, MapStatus, MemberState, MemberStatus, Position,
-        Reach, Role, SameName, ScoreStatus, Status, Verdict,
+        KeyStatus, KeyUser, LeaderStatus, MapNode, MapStatus, MemberState, MemberStatus, PeerTable,
+        Position, Reach, Role, SameName, ScoreStatus, Status, Verdict,
     },
-    store::StoreError,
+    store::{StoreError, rewritten},
     transport::{BindError, INBOUND, INBOUND_EACH, Received, Transport},
     trust::Distrust,
 };

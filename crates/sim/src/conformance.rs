@@ -129,13 +129,16 @@ pub enum Case {
     Chained,
     /// The link between the leader and another is cut, and between some others.
     Link,
+    /// Half of the nodes speak as a later version might, with more behind every message, and kinds of messages besides that
+    /// the others do not know. One after another is restarted as the other half, forth and back.
+    Upgrade,
     /// A random mixture of all the above.
     Swarm,
 }
 
 impl Case {
     /// Every case, in the order of reports.
-    pub const ALL: [Self; 28] = [
+    pub const ALL: [Self; 29] = [
         Self::Elect,
         Self::Crash,
         Self::Leave,
@@ -163,6 +166,7 @@ impl Case {
         Self::Constrained,
         Self::Chained,
         Self::Link,
+        Self::Upgrade,
         Self::Swarm,
     ];
 
@@ -177,6 +181,7 @@ impl Case {
                 | Self::JoinElecting
                 | Self::HalfStarted
                 | Self::Aged
+                | Self::Upgrade
         ) || self.is_half_broken()
     }
 
@@ -215,6 +220,7 @@ impl Case {
             Self::Constrained => "constrained",
             Self::Chained => "chained",
             Self::Link => "link",
+            Self::Upgrade => "upgrade",
             Self::Swarm => "swarm",
         }
     }

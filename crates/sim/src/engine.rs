@@ -61,6 +61,7 @@ pub struct Sim<M: Machine, O = ()> {
     build: Builder<M>,
     /// Empty unless some messages are lost more often than others.
     muffle: Option<Muffle<M::Message>>,
+    carrier: Option<Carrier<M::Message>>,
     hash: TraceHash,
     counters: Counters,
     rejected: BTreeMap<&'static str, u64>,
@@ -119,13 +120,17 @@ struct Event {
 }
 
 mod air;
+mod carrier;
 mod counters;
 mod disk;
 mod ghost;
 mod observer;
 mod parcels;
 
-pub use self::counters::{Counters, LONGEST_WAY};
+pub use self::{
+    carrier::Carrier,
+    counters::{Counters, LONGEST_WAY},
+};
 use self::{
     disk::Write,
     ghost::{Ghost, Notice, Seals},
@@ -161,6 +166,7 @@ impl<M: Machine, O: Observer<M>> Sim<M, O> {
             seed: seed.named("node"),
             build,
             muffle: None,
+            carrier: None,
             hash: TraceHash::new(),
             counters: Counters::default(),
             rejected: BTreeMap::new(),
@@ -587,6 +593,7 @@ impl<M: Machine, O: Observer<M>> Sim<M, O> {
     /// Sends what is to be sent, from a node's place and as this life of it.
     #[inline]
     fn send(&mut self, index: u32, boot: u32, effect: EffectOf<M>) {
+        let Some(effect) = self.carried(peer(index, boot), effect) else { return };
         match effect {
             Effect::Send { to, message } => {
                 self.hash.fold(to.get());

@@ -16,6 +16,7 @@ impl Adapter {
         index: u64,
         mut counters: Counters,
         keys: KeyStatus,
+        peers: PeerTable,
     ) -> Status {
         (counters.accusations, counters.refuted) = (self.accusations, self.node.refuted());
         for (&reason, &count) in &self.refused {
@@ -36,6 +37,7 @@ impl Adapter {
             members,
             elections,
             same_names: self.same_names(),
+            peers,
             counters,
             keys,
         }

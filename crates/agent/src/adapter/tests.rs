@@ -1,10 +1,12 @@
 use bellwether_proto::{
-    Epoch,
+    Epoch, Incarnation,
     election::announce,
+    membership::medley::{self, Body},
     node::{
         AnnouncedSettings, ElectionSettings, EventualSettings, ModeSettings, Settings,
         TimingProfile,
     },
+    stack,
 };
 
 use super::*;
@@ -86,7 +88,8 @@ fn bytes_that_are_no_message_are_counted_and_answered_by_nothing() {
     for bytes in [&[][..], &[255], &long, &[16, 1, 2, 3]] {
         alone.adapter.on_message(alone.now, from, bytes, &alone.inbox);
     }
-    assert_eq!(alone.adapter.refused.get("malformed"), Some(&4));
+    let refused = &alone.adapter.refused;
+    assert_eq!((refused.get("malformed"), refused.get("unknown-kind")), (Some(&2), Some(&2)));
     assert!(alone.adapter.outgoing.is_empty());
 }
 
@@ -252,4 +255,53 @@ fn addresses_that_names_no_longer_stand_for_are_let_go() {
     assert_eq!(greeted(&mut alone), (1..7).collect(), "a name could not be looked up");
     alone.ask(named(6..7, true)).unwrap();
     assert_eq!(greeted(&mut alone), [1, 6].into(), "the first was given as it is");
+}
+
+/// Members that come, go and are never seen again, more of them than are kept.
+#[test]
+fn what_happened_to_members_long_gone_is_forgotten() {
+    let mut alone = Alone::new(ModeSettings::Eventual(EventualSettings::default()));
+    let say = |body| {
+        let message = medley::Message {
+            sequence: 1,
+            incarnation: Incarnation::default(),
+            body,
+            updates: vec![],
+            introductions: vec![],
+        };
+        Dialect::Present.encode(&Message::Stack(stack::Message::Membership(message)))
+    };
+    let (join, leave) = (say(Body::Join { after: None }), say(Body::Leave));
+    let mut most = 0;
+    for id in 1..=3 * RECORDS as u64 {
+        let from = Peer::new(NodeId::new(id), Boot::new(1));
+        alone.adapter.on_message(alone.now, from, &join, &alone.inbox);
+        alone.adapter.on_message(alone.now, from, &leave, &alone.inbox);
+        alone.adapter.outgoing.clear();
+        alone.run(Duration::from_secs(1));
+        most = most.max(alone.adapter.records.len());
+    }
+    assert!(most >= RECORDS, "{most}: nobody was met");
+    assert!(most <= RECORDS + 1, "{most}");
+    let last = NodeId::new(3 * RECORDS as u64);
+    assert!(alone.adapter.records.contains_key(&last), "the latest stay");
+}
+
+#[test]
+fn whoever_speaks_another_version_and_a_table_that_fills_up_are_told_of_once() {
+    let mut alone = Alone::new(announced());
+    let theirs = Versions::new(2, 3).unwrap();
+    alone.adapter.on_foreign(alone.peer(), theirs, Versions::OURS, &alone.inbox);
+    let most = crate::Sealer::MOST_PEERS;
+    for remembered in [most / 2, most / 4 * 3, most - 1, most] {
+        alone.adapter.on_peers(PeerTable { remembered, most }, &alone.inbox);
+    }
+    let events = alone.handle.events_after(0).0;
+    let of = |kind| events.iter().filter(|event| event.event == kind).collect::<Vec<_>>();
+    let detail = of(EventKind::VersionsDiffer)[0].detail.clone().unwrap();
+    assert!(detail.contains("version 2 to 3 of packets and this node version 1"), "{detail}");
+    let filling = of(EventKind::TableFilling);
+    assert_eq!(filling.len(), 1);
+    let detail = filling[0].detail.clone().unwrap();
+    assert!(detail.contains("12288 nodes") && detail.contains("above 16384"), "{detail}");
 }

@@ -35,8 +35,14 @@ pub(super) async fn healthy(State(api): State<Api>, uri: Uri, headers: HeaderMap
             let hooks = api.shared.hooks.all();
             let failing = hooks.iter().filter(|hook| hook.error.is_some());
             let failing: Vec<&str> = failing.map(|hook| hook.name.as_str()).collect();
-            Json(json!({ "status": "ok", "leaderless": leaderless, "failing_hooks": failing }))
-                .into_response()
+            let filling: &[&str] = if status.peers.is_filling() { &["peers"] } else { &[] };
+            Json(json!({
+                "status": "ok",
+                "leaderless": leaderless,
+                "failing_hooks": failing,
+                "filling": filling,
+            }))
+            .into_response()
         }
         Err(problem) => problem.into_response(),
     }

@@ -12,8 +12,8 @@ use std::{
 use bellwether_agent::{
     Agreement, CentralStatus, Config, Counters, Differing, ElectionStatus, Event, EventKind,
     Handle, Identity, Inbox, KeyStatus, KeyUser, LeaderStatus, MapNode, MapStatus, MemberState,
-    MemberStatus, Position, Reach, Refused, Request, Requested, Role, SameName, ScoreStatus,
-    Status, Verdict,
+    MemberStatus, PeerTable, Position, Reach, Refused, Request, Requested, Role, SameName,
+    ScoreStatus, Status, Verdict,
     api::{Act, Actor, Api, Stage, Token, serve},
     hooks::HookView,
 };
@@ -153,6 +153,7 @@ pub(crate) fn status() -> Status {
             name: "attic".to_owned(),
             ids: vec!["0000000000000005".to_owned(), "000000000000000b".to_owned()],
         }],
+        peers: PeerTable { remembered: 13_000, most: 16_384 },
         counters: Counters { dropped: BTreeMap::from([("replay", 3)]), ..Counters::default() },
         keys: KeyStatus {
             stage: "settled",

@@ -34,6 +34,8 @@ struct Agent {
     host: usize,
     /// Besides those of all.
     flags: Vec<String>,
+    /// What runs, if it is not the build under test.
+    binary: Option<String>,
     process: Option<Child>,
     heard: Arc<Mutex<Vec<Heard>>>,
     over: Arc<AtomicBool>,
@@ -136,6 +138,7 @@ impl<'n> Agents<'n> {
         let agent = |&host| Agent {
             host,
             flags: own(host),
+            binary: None,
             process: None,
             heard: Arc::default(),
             over: Arc::new(AtomicBool::new(false)),
@@ -158,6 +161,12 @@ impl<'n> Agents<'n> {
         self.agents[at].process = Some(self.spawn(at, host, &folder, &self.log(at)));
     }
 
+    /// Starts the agent again with other flags of its own, and from another binary if one is named.
+    pub(crate) fn run_as(&mut self, at: usize, binary: Option<String>, flags: Vec<String>) {
+        (self.agents[at].binary, self.agents[at].flags) = (binary, flags);
+        self.run(at);
+    }
+
     /// Starts the agent of one host on another host, with a copy of its disk. What it says is written into that folder.
     pub(crate) fn run_copy(&self, at: usize, host: usize, folder: &Path) -> Child {
         self.spawn(at, host, folder, &folder.join(COPY_LOG))
@@ -169,7 +178,8 @@ impl<'n> Agents<'n> {
     }
 
     fn spawn(&self, at: usize, host: usize, folder: &Path, log: &Path) -> Child {
-        let mut command = self.net.host(host).command(&binary());
+        let program = self.agents[at].binary.clone().unwrap_or_else(binary);
+        let mut command = self.net.host(host).command(&program);
         command.args(["agent", "--name", &self.name(at), "--cluster", &self.cluster]);
         command.arg("--key-file").arg(self.key_file()).arg("--data-dir").arg(folder);
         command.args(["--bind", &format!("{}:7738", Net::address(host)), "--join"]);

@@ -34,6 +34,7 @@ mod measured;
 mod recorded;
 mod stalls;
 mod tentative;
+mod upgrade;
 mod watch;
 
 use std::{

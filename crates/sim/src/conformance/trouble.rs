@@ -120,6 +120,8 @@ pub(super) fn trouble(case: Case, rng: &mut Rng, faults: &mut Vec<Fault>) -> Dur
         }
         // Who is cut off from whom depends on who there is: the shipped worlds see to it.
         Case::Aged | Case::QuorumLoss | Case::Constrained | Case::Chained | Case::Link => at,
+        // Who is restarted when depends on how many there are: likewise.
+        Case::Upgrade => at,
         Case::Swarm => swarm(OF_MACHINES, rng, faults),
     }
 }

@@ -37,6 +37,9 @@ pub struct NodeSettings {
     pub others: BTreeMap<u32, Settings>,
     /// Nodes that have elected so many leaders before the run begins, as their disks say.
     pub aged: BTreeMap<u32, u64>,
+    /// Whether every other life of a node writes its packets as a later version might: see
+    /// [`Dialect`](bellwether_proto::node::packet::Dialect).
+    pub upgrading: bool,
 }
 
 impl NodeSettings {
@@ -46,6 +49,7 @@ impl NodeSettings {
             common: Settings::new("node", timing, elections),
             others: BTreeMap::new(),
             aged: BTreeMap::new(),
+            upgrading: false,
         }
     }
 
@@ -142,6 +146,7 @@ pub(super) fn node(field: Field<'_>, nodes: u32) -> Result<Protocol> {
         common: Settings { exponent, feedback, ..Settings::new("node", timing, elections) },
         others: BTreeMap::new(),
         aged: BTreeMap::new(),
+        upgrading: false,
     };
     let settings = settings.among(nodes);
     match settings.of(0).plan() {
