@@ -84,7 +84,7 @@ fn bytes_that_are_no_message_are_counted_and_answered_by_nothing() {
     alone.adapter.outgoing.clear();
     let from = Peer::new(NodeId::new(7), Boot::new(1));
     let mut long = vec![0; 40];
-    long[0] = 20;
+    long[0] = 21;
     for bytes in [&[][..], &[255], &long, &[16, 1, 2, 3]] {
         alone.adapter.on_message(alone.now, from, bytes, &alone.inbox);
     }
