@@ -98,6 +98,8 @@ impl Driver {
                 Woken::Written(kept) => self.node.on_written(now, kept, &self.inbox),
                 Woken::Due => {}
             }
+            // The node's time does not go back: packets were handed over later than we woke.
+            let now = clock::now();
             if deadline.is_some_and(|deadline| deadline <= now) {
                 self.node.on_deadline(now, &self.inbox);
             }
@@ -159,7 +161,7 @@ impl Driver {
         if !self.transport.sealer().was_first() {
             return Some(by);
         }
-        self.node.on_superseded(now, by, &self.inbox);
+        self.node.on_superseded(clock::now(), by, &self.inbox);
         None
     }
 
