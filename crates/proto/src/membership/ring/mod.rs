@@ -16,7 +16,7 @@
 //! Joining  --all acknowledged----------> Active
 //! Joining  --time up, Busy, refused----> Joining   Unlock; back off; a new incarnation       (R8.5)
 //! Active   --session over, acked-------> Active    Request of the next session               (R2.3)
-//! Active   --not acked for a while-----> Active    the same Request again                    (HB-6)
+//! Active   --not acked for a while-----> Active    the same Request again
 //! Active   --session over, not acked---> Active    Ask to the group; ignore the accused      (R3, R4.1)
 //! Active   --Answer, majority----------> Active    the accused is condemned                  (R4.4)
 //! Active   --no majority by T_a--------> Out       Leave, Concede; or Joining again          (R6)
@@ -44,6 +44,8 @@
 //! one before it, and needs no leader to put views in order.
 //!
 //! Departure: the word of a lease that is ignored (R2.4, Nack) is not sent; nothing rests on it.
+//!
+//! Departure: a request that is not acknowledged is repeated within its session, by rule `HB-6` of `docs/rules/half-broken.md`.
 //!
 //! ```
 //! use bellwether_proto::{
