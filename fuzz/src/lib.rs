@@ -157,7 +157,7 @@ pub fn nodes(data: &[u8]) {
             2 => {
                 let Some(wait) = take(&mut data, 2) else { return };
                 let wait = u16::from_le_bytes([wait[0], wait[1]]);
-                host.now = host.now + Duration::from_millis(wait.into());
+                host.now += Duration::from_millis(wait.into());
             }
             3 => {
                 let Some(bytes) = taken(&mut data, 1) else { return };
@@ -343,7 +343,7 @@ pub fn seals(mut data: &[u8]) {
     while let Some((&step, rest)) = data.split_first() {
         data = rest;
         packet.clear();
-        now = now + Duration::from_millis(10);
+        now += Duration::from_millis(10);
         match step % 3 {
             0 => {
                 let Some(bytes) = taken(&mut data, 1) else { return };

@@ -301,7 +301,7 @@ fn run_takes_the_end_of_its_connection_as_loss() {
     let ended = || {
         let children = fs::read_dir("/proc").unwrap().flatten().filter(|entry| {
             let line = fs::read(entry.path().join("cmdline")).unwrap_or_default();
-            line == b"sleep\0600\0"
+            line == b"sleep\x00600\x00"
                 && fs::read(entry.path().join("environ")).is_ok_and(|environment| {
                     let at = format!("BELLWETHER_HTTP_ADDR={}", lone.at);
                     environment.split(|byte| *byte == 0).any(|one| one == at.as_bytes())

@@ -4,7 +4,6 @@ use std::{
     fs,
     io::{BufRead as _, BufReader},
     net::SocketAddr,
-    path::PathBuf,
     process::{Child, Command, Stdio},
     thread,
     time::{Duration, Instant},
@@ -13,7 +12,8 @@ use std::{
 use crate::command::command;
 
 pub(crate) struct Lone {
-    pub(crate) folder: tempfile::TempDir,
+    /// Held, never looked at.
+    _folder: tempfile::TempDir,
     pub(crate) agent: Child,
     /// Where it answers over HTTP.
     pub(crate) at: SocketAddr,
@@ -41,7 +41,7 @@ impl Lone {
             Some(address)
         });
         thread::spawn(move || lines.for_each(drop));
-        let lone = Self { folder, agent, at: said.expect("an address") };
+        let lone = Self { _folder: folder, agent, at: said.expect("an address") };
         let deadline = Instant::now() + Duration::from_secs(20);
         for election in elections.iter().filter_map(|one| one.split('=').next()) {
             while !lone.over_http(&["is-leader", election]).status().expect("it runs").success() {
@@ -50,10 +50,6 @@ impl Lone {
             }
         }
         lone
-    }
-
-    pub(crate) fn path(&self, name: &str) -> PathBuf {
-        self.folder.path().join(name)
     }
 
     pub(crate) fn over_http(&self, args: &[&str]) -> Command {

@@ -173,7 +173,7 @@ impl Long {
     fn live(&mut self, strangers: u64) {
         for _ in 0..strangers {
             self.met += 1;
-            self.now = self.now + Duration::from_millis(500);
+            self.now += Duration::from_millis(500);
             let mut stranger = sealer(1_000 + self.met, 1);
             assert!(self.meets(&mut stranger), "stranger {}", self.met);
             stranger.learn(self.bob.me());
@@ -217,7 +217,7 @@ fn a_hundred_thousand_identities_leave_room_for_the_next_and_no_recording_is_bel
         if !known.contains(&header.from.id.get()) {
             assert!(!long.bob.is_proven(header.from), "{at}");
         }
-        long.now = long.now + Duration::from_micros(1_000);
+        long.now += Duration::from_micros(1_000);
     }
     assert!(refused[&Drop::Unproven] > 200_000, "{refused:?}");
     let after: BTreeSet<u64> = long.bob.keys_in_use().map(|(who, ..)| who.id.get()).collect();
