@@ -1,12 +1,12 @@
 //! Leader election over weakly consistent membership: Base, Optimistic, Preferred and Hybrid.
 //!
 //! Source: thesis of 2023, §2.3, §2.5 and chapter 5. Rules `B1` to `B7`, `MI1` to `MI7`, `NP1` to `NP5`,
-//! `DC1` to `DC4` and `RP1` to `RP6`, errata `C-n` and properties `G1` to `G8` are those of `docs/rules/churn-tolerant.md`. An
-//! *initiator* asks `c + f + 1` nodes for the lowest key on their lists, waits for `c + 1` answers and
-//! notifies the lowest of all, which tells everybody. If no live node is missing from more than `c` lists,
-//! one of these answers names the live node of lowest key (Theorem 1). The four protocols are one machine
-//! and two policies: *when* to notify ([`Notify`]) and *whether* the unhealthy are passed over
-//! ([`Health`]).
+//! `DC1` to `DC4` and `RP1` to `RP6`, errata `C-n` and properties `G1` to `G8` are those of
+//! `docs/rules/churn-tolerant.md`. An *initiator* asks `c + f + 1` nodes for the lowest key on their lists,
+//! waits for `c + 1` answers and notifies the lowest of all, which tells everybody. If no live node is
+//! missing from more than `c` lists, one of these answers names the live node of lowest key (Theorem 1).
+//! The four protocols are one machine and two policies: *when* to notify ([`Notify`]) and *whether* the
+//! unhealthy are passed over ([`Health`]).
 //!
 //! ```text
 //! Idle       --Start-------------------> Running     arm Initiate at the grace time
@@ -16,7 +16,7 @@
 //! Collecting --Response fires----------> Collecting  Query to others, or to the silent again (B3)
 //! Awaiting   --Leader, confirmed-------> no round
 //! Awaiting   --Leader fires------------> Collecting  as published: from the start            (B7)
-//! Awaiting   --Leader fires, 3 times---> Awaiting    NotifyLeader again; oftener where much is lost (NP3)
+//! Awaiting   --Leader fires, 3 times---> Awaiting    NotifyLeader again, oftener if much is lost (NP3)
 //! Awaiting   --Leader fires, 4th time--> Collecting  it is dead: Query to the same again     (DC3)
 //! any round  --word of a better one----> no round    arm Initiate and Inquire                (MI2, MI4)
 //! no round   --Inquire fires-----------> no round    LeaderAck to whoever may know more      (MI6)
