@@ -1,6 +1,6 @@
 //! The node between its machine and the world: inputs in, datagrams and answers out, and no socket.
 //!
-//! What decides who leads is [`Node`]. Here its effects are carried out in order, its disk is written, and what it answers
+//! What decides who leads is [`Node`]. Here its effects are carried out in order, its disk is given work, and what it answers
 //! is put into the shape that people and programs get. Whoever answers a hello at a seed's address is handed over as
 //! [`Fact::Met`]; seeds are tried for life, so that groups that formed apart meet.
 
@@ -13,18 +13,23 @@ use bellwether_proto::{
     Boot, Duration, Effect, Input, InputOf, Leadership, Machine as _, NodeId, Outbox, OutboxOf,
     Peer, Rng, Seed, Time,
     membership::medley::{MembershipEvent, State},
-    node::{self, About, Command, Fact, Message, Node, Plan, SeatPlan, hex},
+    node::{
+        self, About, Command, Fact, Message, Node, Plan, SeatPlan, hex,
+        packet::{Dialect, Packet},
+    },
     stack::Group,
     wire::{Reader, Wire as _},
 };
 
 use crate::{
     clock,
+    drop::Drop,
     handle::{Inbox, Refused},
     neighbours::Neighbour,
     record::Recorder,
-    status::{ElectionStatus, Event, EventKind, LeaderStatus, MemberState},
-    store::Store,
+    seal::Versions,
+    status::{ElectionStatus, Event, EventKind, LeaderStatus, MemberState, PeerTable},
+    store::{Keeping, Store},
     terms,
 };
 
@@ -55,6 +60,7 @@ pub(crate) struct Adapter {
     out: OutboxOf<Node>,
     cluster: String,
     store: Store,
+    dialect: Dialect,
     /// Writes down what the node is given, if that is wanted.
     recorder: Option<Recorder>,
     started: Time,
@@ -78,6 +84,8 @@ pub(crate) struct Adapter {
     accusations: u64,
     /// Pairs of one name that were told of, the smaller identity first.
     named_alike: BTreeSet<(NodeId, NodeId)>,
+    /// Whether it was said that the table of peers is filling up.
+    filling: bool,
 }
 
 /// What happened to a member.
@@ -130,14 +138,16 @@ const PLACES: usize = 1_024;
 /// A silent address is tried half as often each time, down to this part of the pace.
 const RAREST: u32 = 32;
 
+/// Members of which it is known what happened to them. Those that are listed all are; beyond, those are forgotten that the
+/// membership has forgotten.
+const RECORDS: usize = 4_096;
+
 /// Verdicts kept of a member.
 const VERDICTS: usize = 16;
 
-/// The message that these bytes are, and nothing else.
-pub(crate) fn decode(body: &[u8]) -> Option<Message> {
-    let mut reader = Reader::new(body);
-    let message = Message::decode(&mut reader).ok()?;
-    reader.finish().is_ok().then_some(message)
+/// The message in these bytes, without what a later version may have put behind it.
+pub(crate) fn decode(body: &[u8]) -> Result<Message, Drop> {
+    Ok(Packet::decode(&mut Reader::new(body))?.message)
 }
 
 impl Adapter {
@@ -168,6 +178,7 @@ impl Adapter {
             out: Outbox::new(),
             cluster: cluster.to_owned(),
             store,
+            dialect: Dialect::Present,
             recorder: None,
             started: now,
             records: BTreeMap::new(),
@@ -182,12 +193,19 @@ impl Adapter {
             refused: BTreeMap::new(),
             accusations: 0,
             named_alike: BTreeSet::new(),
+            filling: false,
         }
     }
 
     /// The same, with all that its node is given written down.
     pub(crate) fn with_recorder(mut self, recorder: Option<Recorder>) -> Self {
         self.recorder = recorder;
+        self
+    }
+
+    /// The same, writing its packets so.
+    pub(crate) fn with_dialect(mut self, dialect: Dialect) -> Self {
+        self.dialect = dialect;
         self
     }
 
@@ -262,9 +280,12 @@ impl Adapter {
 
     /// An authenticated message, to us or to everybody.
     pub(crate) fn on_message(&mut self, now: Time, from: Peer, body: &[u8], inbox: &Inbox) {
-        let Some(message) = decode(body) else {
-            self.refuse("malformed");
-            return;
+        let message = match decode(body) {
+            Ok(message) => message,
+            Err(reason) => {
+                self.refuse(reason.as_str());
+                return;
+            }
         };
         self.input(now, Input::Message { from, via: from.id, message: &message }, inbox);
         // After the input, which may be how it is met.
@@ -317,24 +338,28 @@ impl Adapter {
             recorder.given(now, &input);
         }
         let result = self.node.handle(now, input, &mut self.out);
-        let mut kept = true;
+        let mut keeping = Keeping::Done;
         while let Some(effect) = self.out.pop() {
             if let Some(recorder) = &mut self.recorder {
                 recorder.effect(&effect);
             }
             match effect {
-                // What stood behind something that was not kept must not be said.
-                Effect::Send { .. } | Effect::Broadcast(_) | Effect::Multicast(_) if !kept => {}
+                // The node says again what need not wait for what is being written, and the rest once it is kept.
+                Effect::Send { .. } | Effect::Broadcast(_) | Effect::Multicast(_)
+                    if keeping == Keeping::UnderWay => {}
                 Effect::Send { to, message } => {
-                    self.outgoing.push(Outgoing::Message(to, encoded(&message)));
+                    let aside = self.dialect.aside(&message);
+                    let bodies = [Some(self.dialect.encode(&message)), aside].into_iter().flatten();
+                    self.outgoing.extend(bodies.map(|body| Outgoing::Message(to, body)));
                 }
                 Effect::Broadcast(message) | Effect::Multicast(message) => {
-                    self.outgoing.push(Outgoing::Group(encoded(&message)));
+                    let aside = self.dialect.aside(&message);
+                    let bodies = [Some(self.dialect.encode(&message)), aside].into_iter().flatten();
+                    self.outgoing.extend(bodies.map(Outgoing::Group));
                 }
                 Effect::Persist(durable) => {
-                    if kept && self.store.keep(&durable).is_err() {
-                        self.refuse("disk");
-                        kept = false;
+                    if keeping == Keeping::Done {
+                        keeping = self.store.keep(&durable);
                     }
                 }
                 Effect::Emit(event) => self.on_event(now, event, inbox),
@@ -346,22 +371,29 @@ impl Adapter {
             self.recorder = None;
             self.event(inbox, EventKind::RecordEnded, None, ended);
         }
-        match kept {
-            true => result,
-            // It cannot fail again: what is not kept is asked for later.
-            false => self.step(now, Input::Feed(Fact::NotKept), inbox),
+        match keeping {
+            Keeping::Done => result,
+            // That asks for nothing else to be kept: there is one write at a time.
+            Keeping::UnderWay => self.step(now, Input::Feed(Fact::Writing), inbox),
         }
+    }
+
+    /// Waits until the disk has written what it was given. May be dropped at any time.
+    pub(crate) async fn written(&mut self) -> bool {
+        self.store.written().await
+    }
+
+    /// The disk has written what it was given, or has refused it.
+    pub(crate) fn on_written(&mut self, now: Time, kept: bool, inbox: &Inbox) {
+        if !kept {
+            self.refuse("disk");
+        }
+        self.input(now, Input::Feed(if kept { Fact::Kept } else { Fact::NotKept }), inbox);
     }
 
     pub(crate) fn refuse(&mut self, reason: &'static str) {
         *self.refused.entry(reason).or_default() += 1;
     }
-}
-
-fn encoded(message: &Message) -> Vec<u8> {
-    let mut body = Vec::with_capacity(message.encoded_len());
-    message.encode(&mut body);
-    body
 }
 
 /// What happened.
@@ -379,7 +411,7 @@ impl Adapter {
                 self.event(inbox, EventKind::Stalled, None, detail);
             }
             node::Event::DiskRefused => {
-                let detail = self.store.problem().map(str::to_owned);
+                let detail = self.store.problem();
                 self.event(inbox, EventKind::DiskRefused, None, detail);
             }
             node::Event::DiskRecovered => {
@@ -432,6 +464,9 @@ impl Adapter {
         let node = Some(self.named(id));
         let detail = by.map(|by| format!("says {}", self.named(by).name));
         self.event(inbox, kind, node, detail);
+        if self.records.len() > RECORDS {
+            self.forget_records();
+        }
         if matches!(state, MemberState::Alive | MemberState::Suspect) {
             self.compare(id, inbox);
             // All are looked through, and with other events comes no name.
@@ -442,6 +477,40 @@ impl Adapter {
             self.tallies.iter_mut().for_each(|tally| {
                 tally.differing.remove(&id);
             });
+        }
+    }
+
+    /// Forgets what happened to half of those that the membership has forgotten, the longest gone first.
+    fn forget_records(&mut self) {
+        let membership = self.node.membership();
+        let gone = self.records.iter().filter(|(id, _)| membership.state_of(**id).is_none());
+        let mut gone: Vec<(Time, NodeId)> = gone.map(|(&id, record)| (record.since, id)).collect();
+        gone.sort_unstable();
+        let half = gone.len().div_ceil(2);
+        gone.truncate(half);
+        gone.iter().for_each(|(_, id)| drop(self.records.remove(id)));
+        let own = self.me().id;
+        let known = |id: &NodeId| *id == own || self.records.contains_key(id);
+        self.named_alike.retain(|(one, other)| known(one) && known(other));
+    }
+
+    /// Somebody of our cluster speaks no version of ours.
+    pub(crate) fn on_foreign(&self, who: Peer, theirs: Versions, ours: Versions, inbox: &Inbox) {
+        let words = format!(
+            "it speaks version {theirs} of packets and this node version {ours}; upgrade the older one"
+        );
+        self.event(inbox, EventKind::VersionsDiffer, Some(self.named(who.id)), Some(words));
+    }
+
+    /// The seal remembers so many peers.
+    pub(crate) fn on_peers(&mut self, peers: PeerTable, inbox: &Inbox) {
+        let before = core::mem::replace(&mut self.filling, peers.is_filling());
+        if !before && self.filling {
+            let PeerTable { remembered, most } = peers;
+            let words = format!(
+                "{remembered} nodes were heard in the last minutes; above {most} no other is taken in"
+            );
+            self.event(inbox, EventKind::TableFilling, None, Some(words));
         }
     }
 

@@ -11,7 +11,7 @@ use std::{
 use bellwether_proto::{
     Boot, Seed,
     membership::medley::Addresses,
-    node::{About, Settings},
+    node::{About, Settings, packet::Dialect},
     stack::Group,
 };
 use tokio::{
@@ -35,7 +35,7 @@ use crate::{
     notify::{Manager, Watchdog},
     peers::{self, Peers},
     record::{Header, RecordError, Recorder},
-    seal::Sealer,
+    seal::{Sealer, Versions},
     status::EventKind,
     store::{Store, StoreError},
     terms,
@@ -164,12 +164,16 @@ impl Agent {
     ) -> Result<Self, StartError> {
         let api = listener.as_ref().map_or(Ok(config.api), TcpListener::local_addr);
         let api = api.map_err(|source| StartError::Api { address: config.api, source })?;
-        let store = Store::open(config.data_dir.as_deref(), above)?;
+        let store = Store::open(config.data_dir.as_deref(), above)?.with_dialect(config.dialect);
         let remembered =
             config.data_dir.as_deref().map(|directory| Peers::open(directory, &config.cluster));
         let token = Token::of(config).map_err(StartError::Token)?;
         let sealer = Sealer::new(ring, &config.cluster, store.me())
-            .with_sense(|body| adapter::decode(body).is_some());
+            .with_sense(|body| adapter::decode(body).map(drop));
+        let sealer = match config.dialect {
+            Dialect::Present => sealer,
+            Dialect::Next => sealer.speaking(Versions::NEXT),
+        };
         let mut transport = Transport::bind(config.bind, sealer).await?;
         if config.is_multicast() {
             transport.join_group(config.multicast, &config.interfaces)?;
@@ -199,7 +203,8 @@ impl Agent {
         let recorder = config.record.as_ref();
         let recorder = recorder.map(|path| Recorder::create(path, limit, &header())).transpose()?;
         let node = Adapter::new(plan, &config.cluster, store, fixed, now, Seed::new(seed))
-            .with_recorder(recorder);
+            .with_recorder(recorder)
+            .with_dialect(config.dialect);
         let (door, socket) = match listener.as_ref().map(|_| Door::open(config, api.port())) {
             Some(Ok(door)) => {
                 let path = door.as_ref().map(|door| door.path().to_owned());

@@ -1,15 +1,19 @@
 //! The task that owns a node: its machine, its sockets, its clock.
 //!
 //! ```text
-//! wait for a request, a packet or the next deadline
+//! wait for a request, a packet, the disk or the next deadline
 //! read the clock
 //! was the process stopped? throw away what waited in the sockets meanwhile; the machine gives up leading by itself
 //! apply what arrived, then what is due
+//! read the clock
+//! was the process stopped meanwhile? throw away what is to be sent, too
 //! send
 //! ```
 //!
 //! The clock is read before the sockets and input is applied before timers: who was stopped for a minute must
-//! neither renew anything with old mail nor accuse those whose answers wait in its own buffer.
+//! neither renew anything with old mail nor accuse those whose answers wait in its own buffer. It is read again before
+//! anything is sent: what was true before the stop need not be any more. The machine counts from its last input, so
+//! nothing in the loop is too long to be noticed.
 
 use std::{net::SocketAddr, sync::Arc, time::Duration as Wait};
 
@@ -40,6 +44,7 @@ enum Woken {
     Asked(Requested),
     Abandoned,
     Ready,
+    Written(bool),
     Due,
 }
 
@@ -67,6 +72,9 @@ impl Driver {
         self.node.start(clock::now(), &self.inbox);
         loop {
             let before = clock::now();
+            if self.node.is_late(before) {
+                self.node.outgoing.clear();
+            }
             self.flush(before);
             self.publish(before);
             if let Some(watchdog) = &mut self.watchdog {
@@ -89,8 +97,11 @@ impl Driver {
                         return Some(later);
                     }
                 }
+                Woken::Written(kept) => self.node.on_written(now, kept, &self.inbox),
                 Woken::Due => {}
             }
+            // The node's time does not go back: packets were handed over later than we woke.
+            let now = clock::now();
             if deadline.is_some_and(|deadline| deadline <= now) {
                 self.node.on_deadline(now, &self.inbox);
             }
@@ -121,6 +132,7 @@ impl Driver {
         let span = self.wake(now, deadline).since(now);
         tokio::select! {
             biased;
+            kept = self.node.written() => Woken::Written(kept),
             requested = self.inbox.requests.recv() => {
                 requested.map_or(Woken::Abandoned, Woken::Asked)
             }
@@ -132,6 +144,12 @@ impl Driver {
     /// Hands over what has arrived. If our life is one of the past and nobody has taken it for another yet, the later one.
     fn receive(&mut self, now: Time) -> Option<Boot> {
         while let Some(received) = self.transport.next(now) {
+            // What is left was sent before we were stopped. The machine finds out by its next input.
+            let now = clock::now();
+            if self.node.is_late(now) {
+                self.discard(now);
+                break;
+            }
             match received.body {
                 Some(body) => self.node.on_message(now, received.from, body, &self.inbox),
                 None => self.node.on_met(now, received.from, received.address, &self.inbox),
@@ -140,11 +158,15 @@ impl Driver {
         for misplaced in self.transport.take_misplaced() {
             self.node.on_misplaced(misplaced, &self.inbox);
         }
+        while let Some((who, theirs)) = self.transport.sealer_mut().take_foreign() {
+            self.node.on_foreign(who, theirs, self.transport.sealer().speaks(), &self.inbox);
+        }
+        self.node.on_peers(self.transport.sealer().peers(), &self.inbox);
         let by = self.transport.sealer().superseded()?;
         if !self.transport.sealer().was_first() {
             return Some(by);
         }
-        self.node.on_superseded(now, by, &self.inbox);
+        self.node.on_superseded(clock::now(), by, &self.inbox);
         None
     }
 
@@ -216,7 +238,8 @@ impl Driver {
         let (keys, used) =
             (self.transport.sealer().status(), self.transport.sealer().keys_in_use());
         let keys = KeyStatus { members: self.node.key_users(now, used), ..keys };
-        let status = Arc::new(self.node.status(now, index, self.transport.counters(), keys));
+        let (counters, peers) = (self.transport.counters(), self.transport.sealer().peers());
+        let status = Arc::new(self.node.status(now, index, counters, keys, peers));
         self.status = Some((now, Arc::clone(&status)));
         status
     }

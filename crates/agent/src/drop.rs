@@ -151,6 +151,7 @@ impl From<DecodeError> for Drop {
             | DecodeError::BadCount { .. }
             | DecodeError::NotText { .. }
             | DecodeError::OutOfRange { .. }
+            | DecodeError::OutOfOrder { .. }
             | DecodeError::Trailing { .. } => Self::Malformed,
         }
     }

@@ -35,13 +35,13 @@ pub use self::{
     handle::{Answers, Handle, Inbox, Refused, Request, Requested, Stopped},
     key::{Fingerprint, Key, KeyError, KeyLineError, KeyRing, KeyTextError, Stage},
     peers::KnownPeer,
-    seal::{CHUNK_EXTRA, Content, OpenStream, Opened, Sealer},
+    seal::{Answered, CHUNK_EXTRA, Content, OpenStream, Opened, Sealer, Versions},
     status::{
         Agreement, CentralStatus, Counters, Differing, ElectionStatus, Event, EventKind, Identity,
-        KeyStatus, KeyUser, LeaderStatus, MapNode, MapStatus, MemberState, MemberStatus, Position,
-        Reach, Role, SameName, ScoreStatus, SourceStatus, Status, Verdict,
+        KeyStatus, KeyUser, LeaderStatus, MapNode, MapStatus, MemberState, MemberStatus, PeerTable,
+        Position, Reach, Role, SameName, ScoreStatus, SourceStatus, Status, Verdict,
     },
-    store::StoreError,
+    store::{StoreError, rewritten},
     transport::{BindError, INBOUND, INBOUND_EACH, Misplaced, Received, Transport},
     trust::Distrust,
 };

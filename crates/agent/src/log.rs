@@ -101,7 +101,10 @@ impl Line {
             EventKind::SettingsDiffer => {
                 (Level::Warning, format!("{who} has other settings: {why}"))
             }
-            EventKind::SameName => (Level::Warning, why.to_owned()),
+            EventKind::SameName | EventKind::TableFilling => (Level::Warning, why.to_owned()),
+            EventKind::VersionsDiffer => {
+                (Level::Warning, format!("{who} cannot be talked to: {why}"))
+            }
             EventKind::DuplicateIdentity => {
                 (Level::Warning, format!("{who} runs under the identity of this node, which stops"))
             }

@@ -4,7 +4,7 @@
 //!
 //! | bytes | field |
 //! |---|---|
-//! | 1 | `0xB` and the version, now 1, four bits each |
+//! | 1 | `0xB` and the version, four bits each |
 //! | 1 | kind, two bits; six bits of a hash of the cluster's name |
 //! | 1 | the first byte of the key's fingerprint |
 //! | 8 | sender: node id |
@@ -25,6 +25,17 @@
 //! | hello | everybody | may be a recording: is answered by a welcome no larger, and changes nothing |
 //! | welcome | one life of one node | always; repeats the number of the hello it answers, and says if there was a later life |
 //!
+//! Once lives were forgotten for want of room ([`table`]), a message opens only if its sender is one of those that are known, or
+//! has answered a hello since.
+//!
+//! # Versions
+//!
+//! Hellos and welcomes look the same in all versions, and say which ones their sender speaks. Two nodes use the newest they
+//! have in common. Of a life that has not said so yet, the version it last spoke is used, or else our oldest. To a group goes
+//! the oldest of what would go to each that is known. Whoever has none in common with us is [told of](Sealer::take_foreign), at both
+//! ends. Version 1 is the one described here. What needs no other version is put into the
+//! [tail](bellwether_proto::node::packet) of messages.
+//!
 //! A packet's key is derived from the cluster key, the cluster's name, the sender's identity and boot number and
 //! the purpose; the number is the nonce. Numbers never repeat within a life and lives never repeat, so neither
 //! does a nonce under a key; a life that has used up its numbers can seal no more.
@@ -33,7 +44,10 @@
 //! Only then is there any arithmetic on the body, and nothing is remembered of a sender before its packet proved
 //! genuine.
 
-use std::{collections::BTreeMap, ops::Range};
+use std::{
+    collections::{BTreeMap, VecDeque},
+    ops::Range,
+};
 
 use bellwether_proto::{
     Boot, Duration, NodeId, Peer, Time,
@@ -42,20 +56,25 @@ use bellwether_proto::{
 };
 use chacha20poly1305::ChaCha20Poly1305;
 
-pub use self::packet::CHUNK_EXTRA;
-use self::packet::{
-    Aad, ECHO, FIXED_HEADER, HINT, Header, Kind, LAST, MAGIC, Purpose, Root, TAG, VERSION, WELCOME,
-    check_chunk, chunk_nonce, decrypt, encrypt, nonce, read_welcome, roots, varint_len,
-};
 pub(crate) use self::packet::{CHUNK, MAX_HEADER, chunk_prefix};
+pub use self::packet::{CHUNK_EXTRA, Versions};
+use self::{
+    packet::{
+        Aad, FIXED_HEADER, HINT, Header, Hello, Kind, LAST, MAGIC, Purpose, Root, TAG, WELCOME,
+        Welcome, check_chunk, chunk_nonce, decrypt, encrypt, nonce, roots, varint_len,
+    },
+    table::{MOST_PEERS, Proven, Table, is_plausible},
+};
 use crate::{
     drop::Drop,
     key::{Fingerprint, KeyRing, Stage},
-    status::KeyStatus,
+    status::{KeyStatus, PeerTable},
 };
 
+mod forge;
 mod own;
 mod packet;
+mod table;
 
 /// Seals what this node sends and opens what it receives. Knows no socket and no clock.
 ///
@@ -72,7 +91,7 @@ mod packet;
 /// at_ada.hello(&mut packet)?;
 /// at_bob.open(Time::ZERO, &mut packet)?;
 /// packet.clear();
-/// assert!(at_bob.answer(&mut packet));
+/// assert!(at_bob.answer(&mut packet).is_some());
 /// assert_eq!(at_ada.open(Time::ZERO, &mut packet)?.from, bob);
 ///
 /// packet.clear();
@@ -96,17 +115,21 @@ pub struct Sealer {
     sending: Fingerprint,
     /// The number of the next packet.
     next: u64,
-    peers: BTreeMap<NodeId, Known>,
+    speaks: Versions,
+    peers: Table,
+    /// Who has no version in common with us and was told of; and who is to be.
+    foreign: BTreeMap<NodeId, Boot>,
+    untold: VecDeque<(Peer, Versions)>,
     answers: Budget,
     answer: Option<Answer>,
     superseded: Option<Boot>,
     /// Whether somebody has sealed something for this life of ours, and known no later one.
     accepted: bool,
     /// The hello by which we asked a later life of ours that had greeted us whether it lives, and whether it does.
-    challenged: Option<u32>,
+    challenged: Option<u64>,
     greeted: bool,
-    /// Whether bytes are a message that a member could mean.
-    sensible: fn(&[u8]) -> bool,
+    /// Why bytes are no message that a member could mean, if they are none.
+    sensible: fn(&[u8]) -> Result<(), Drop>,
 }
 
 /// A packet that is genuine and new.
@@ -129,8 +152,8 @@ pub enum Content {
     Group,
     /// The answer to the hello of ours with this number.
     Welcome {
-        /// The low 32 bits of it.
-        answers: u32,
+        /// It.
+        answers: u64,
     },
     /// Somebody does not know us. See [`Sealer::answer`].
     Hello,
@@ -143,9 +166,8 @@ impl Sealer {
     pub const HELLO: usize = MAX_HEADER + WELCOME + TAG;
     /// How many bytes fit into one stream.
     pub const STREAM_ROOM: usize = 1 << 20;
-    /// How many peers are remembered. None of them can be forgotten while we live without making its recorded
-    /// packets new again, so what is full stays full.
-    pub const MOST_PEERS: usize = 16_384;
+    /// How many peers are remembered at a time. Those that were not heard for ten minutes make room for others.
+    pub const MOST_PEERS: usize = MOST_PEERS;
 
     /// Seals as `me` in the cluster of that name.
     ///
@@ -165,21 +187,46 @@ impl Sealer {
             sending: own.fingerprint,
             roots,
             next: 1,
-            peers: BTreeMap::new(),
+            speaks: Versions::OURS,
+            peers: Table::default(),
+            foreign: BTreeMap::new(),
+            untold: VecDeque::new(),
             answers: Budget::full(),
             answer: None,
             superseded: None,
             accepted: false,
             challenged: None,
             greeted: false,
-            sensible: |_| true,
+            sensible: |_| Ok(()),
         }
     }
 
     /// The same, where a later life of a member replaces the one before only by a message that this takes for one.
-    pub fn with_sense(mut self, sensible: fn(&[u8]) -> bool) -> Self {
+    pub fn with_sense(mut self, sensible: fn(&[u8]) -> Result<(), Drop>) -> Self {
         self.sensible = sensible;
         self
+    }
+
+    /// The same, but speaking these versions. For tests of how versions get on with each other: there is one form so far.
+    pub const fn speaking(mut self, versions: Versions) -> Self {
+        self.speaks = versions;
+        self
+    }
+
+    /// What we speak.
+    pub const fn speaks(&self) -> Versions {
+        self.speaks
+    }
+
+    /// Somebody who has no version in common with us, and what it speaks: each life of it once, as long as there are not
+    /// too many of them. Its word may be an old one.
+    pub fn take_foreign(&mut self) -> Option<(Peer, Versions)> {
+        self.untold.pop_front()
+    }
+
+    /// How full the table of peers is.
+    pub fn peers(&self) -> PeerTable {
+        PeerTable { remembered: self.peers.len(), most: Self::MOST_PEERS }
     }
 
     /// Who we are.
@@ -199,36 +246,28 @@ impl Sealer {
     /// Takes a member's word for it that another one lives, in this life. What we send it is sealed for that
     /// life; what it sends us is believed no sooner for it.
     pub fn learn(&mut self, peer: Peer) {
-        if peer.id == self.me.id {
-            return;
-        }
-        if let Some(known) = self.peers.get_mut(&peer.id) {
-            let proven = known.proven.as_ref().map(|proven| proven.boot);
-            if proven.is_none_or(|proven| is_plausible(proven, peer.boot)) {
-                known.life = known.life.max(peer.boot);
-            }
-        } else if self.make_room() {
-            self.peers.insert(peer.id, Known { life: peer.boot, proven: None });
+        if peer.id != self.me.id {
+            self.peers.learn(peer, self.next);
         }
     }
 
     /// Whether we know which life of this node to seal for.
     pub fn knows(&self, id: NodeId) -> bool {
-        self.peers.contains_key(&id)
+        self.peers.get(id).is_some()
     }
 
     /// Whether this life has proved itself to us.
     pub fn is_proven(&self, peer: Peer) -> bool {
-        self.proven(peer).is_some()
+        self.peers.proven(peer).is_some()
     }
 
     /// Who has proved itself, under which key it last sent, and when. An old key can go once nobody that still
     /// lives sends under it.
     pub fn keys_in_use(&self) -> impl Iterator<Item = (Peer, Fingerprint, Time)> {
-        self.peers.iter().filter_map(|(&id, known)| {
-            let proven = known.proven.as_ref()?;
-            Some((Peer::new(id, proven.boot), proven.under, proven.heard))
-        })
+        let of = |(id, proven): (NodeId, &Proven)| {
+            (Peer::new(id, proven.boot), proven.under, proven.heard)
+        };
+        self.peers.all().map(of)
     }
 
     /// The keys we use ourselves. Who is a member is not known here.
@@ -252,11 +291,12 @@ impl Sealer {
     ///
     /// # Errors
     ///
-    /// [`Drop::Unmet`], [`Drop::TooLarge`] (send it with [`seal_stream`](Self::seal_stream)) or
+    /// [`Drop::Unmet`], [`Drop::Version`], [`Drop::TooLarge`] (send it with [`seal_stream`](Self::seal_stream)) or
     /// [`Drop::Exhausted`]; `out` is as it was.
     pub fn seal(&mut self, to: NodeId, plain: &[u8], out: &mut Vec<u8>) -> Result<(), Drop> {
-        let life = self.peers.get(&to).ok_or(Drop::Unmet)?.life;
-        self.seal_kind(Kind::Message, Some(Peer::new(to, life)), plain, out)
+        let life = self.peers.get(to).ok_or(Drop::Unmet)?.life;
+        let version = self.peers.version_for(to, self.speaks).ok_or(Drop::Version)?;
+        self.seal_kind(version, Kind::Message, Some(Peer::new(to, life)), plain, out)
     }
 
     /// Appends the datagram that brings `plain` to everybody who hears it.
@@ -265,7 +305,8 @@ impl Sealer {
     ///
     /// [`Drop::TooLarge`] or [`Drop::Exhausted`]; `out` is as it was.
     pub fn seal_group(&mut self, plain: &[u8], out: &mut Vec<u8>) -> Result<(), Drop> {
-        self.seal_kind(Kind::Group, None, plain, out)
+        let version = self.peers.version_for_group(self.speaks);
+        self.seal_kind(version, Kind::Group, None, plain, out)
     }
 
     /// Appends a hello, for an address whose owner or whose life we do not know. Returns what its welcome will
@@ -274,29 +315,34 @@ impl Sealer {
     /// # Errors
     ///
     /// [`Drop::Exhausted`]; `out` is as it was.
-    pub fn hello(&mut self, out: &mut Vec<u8>) -> Result<u32, Drop> {
-        let number = self.next as u32;
-        let header = self.header_len();
-        self.seal_kind(Kind::Hello, None, &PADDING[..Self::HELLO - header - TAG], out)?;
+    pub fn hello(&mut self, out: &mut Vec<u8>) -> Result<u64, Drop> {
+        self.greet(false, out)
+    }
+
+    fn greet(&mut self, asks_back: bool, out: &mut Vec<u8>) -> Result<u64, Drop> {
+        let (number, length) = (self.next, Self::HELLO - self.header_len() - TAG);
+        let mut body = [0; Self::HELLO];
+        let said = Hello { speaks: self.speaks, asks_back }.write();
+        body[..said.len()].copy_from_slice(&said);
+        self.seal_kind(self.speaks.newest(), Kind::Hello, None, &body[..length], out)?;
         Ok(number)
     }
 
     /// Appends the answer to the packet opened last, if it is to have one, to be sent to where that came from.
     /// It is never longer than that was.
-    pub fn answer(&mut self, out: &mut Vec<u8>) -> bool {
-        match self.answer.take() {
-            None => false,
-            Some(Answer::Hello) => self.hello(out).is_ok(),
-            Some(Answer::Challenge) => {
-                self.challenged = self.hello(out).ok();
-                self.challenged.is_some()
+    pub fn answer(&mut self, out: &mut Vec<u8>) -> Option<Answered> {
+        match self.answer.take()? {
+            Answer::Hello => Some(Answered::Hello(self.greet(true, out).ok()?)),
+            Answer::Challenge => {
+                self.challenged = self.greet(true, out).ok();
+                self.challenged.map(Answered::Hello)
             }
-            Some(Answer::Welcome { to, answers, newest }) => {
-                let mut body = [0; WELCOME];
-                body[..ECHO].copy_from_slice(&answers.to_le_bytes());
-                body[ECHO..].copy_from_slice(&newest.get().to_le_bytes());
-                let body = if newest > to.boot { &body[..] } else { &body[..ECHO] };
-                self.seal_kind(Kind::Welcome, Some(to), body, out).is_ok()
+            Answer::Welcome { to, answers, newest } => {
+                let newest = newest.filter(|&newest| newest > to.boot);
+                let (body, length) = Welcome { answers, speaks: self.speaks, newest }.write();
+                let version = self.speaks.newest();
+                let sealed = self.seal_kind(version, Kind::Welcome, Some(to), &body[..length], out);
+                sealed.ok().map(|()| Answered::Welcome)
             }
         }
     }
@@ -305,7 +351,7 @@ impl Sealer {
     ///
     /// # Errors
     ///
-    /// [`Drop`]: why it was refused. Only after [`Drop::Unproven`] and [`Drop::OldBoot`] there may be an
+    /// [`Drop`]: why it was refused. Only after [`Drop::Unproven`], [`Drop::OldBoot`] and [`Drop::Version`] there may be an
     /// [`answer`](Self::answer).
     pub fn open(&mut self, now: Time, packet: &mut [u8]) -> Result<Opened, Drop> {
         self.answer = None;
@@ -313,7 +359,7 @@ impl Sealer {
             return Err(Drop::TooLarge);
         }
         let length = packet.len();
-        let header = Header::read(packet)?;
+        let header = Header::read(packet, self.speaks)?;
         self.pre_check(&header, Purpose::Datagram)?;
         let to = match header.kind {
             Kind::Message | Kind::Welcome => Some(self.me),
@@ -339,61 +385,71 @@ impl Sealer {
         }
         let content = match header.kind {
             Kind::Message => {
-                let newest = self.newest_life(from.id).unwrap_or(from.boot);
-                if newest > from.boot {
+                let known = self.peers.newest_life(from.id);
+                if let Some(newest) = known.filter(|&newest| newest > from.boot) {
                     // It still runs somewhere, perhaps. Telling it costs no more than it did.
                     let welcome = self.header_len() + WELCOME + TAG;
                     if length >= welcome && self.answers.spend(now) {
-                        let answers = header.number as u32;
+                        let (answers, newest) = (header.number, Some(newest));
                         self.answer = Some(Answer::Welcome { to: from, answers, newest });
                     }
                     return Err(Drop::OldBoot);
                 }
-                let replaces = self.newest_life(from.id).is_some_and(|known| known < from.boot);
-                if replaces && !(self.sensible)(&packet[body.clone()]) {
-                    return Err(Drop::Malformed);
+                if !self.is_proven(from) && self.peers.has_forgotten() {
+                    return Err(self.ask_back(now, length));
                 }
-                self.believe(now, from, header.number, under, cipher)?;
+                if known.is_some_and(|known| known < from.boot) {
+                    (self.sensible)(&packet[body.clone()])?;
+                }
+                self.believe(now, &header, under, cipher)?;
                 self.accepted = true;
                 Content::Message
             }
             Kind::Welcome => {
-                let (answers, newest) = read_welcome(&packet[body.clone()])?;
-                self.believe(now, from, header.number, under, cipher)?;
-                // It answers something of ours, so it is how things are, whatever others say.
-                if let Some(known) = self.peers.get_mut(&from.id) {
-                    known.life = from.boot;
+                let Welcome { answers, speaks, newest } =
+                    Welcome::read(&packet[body.clone()], self.next)?;
+                if !self.is_proven(from) && !self.peers.is_since_forgetting(answers) {
+                    return Err(Drop::Unproven);
                 }
-                self.supersede(newest);
-                self.accepted |= newest <= self.me.boot;
+                self.believe(now, &header, under, cipher)?;
+                // It answers something of ours, so it is how things are, whatever others say.
+                self.peers.welcomed(from, speaks);
+                newest.into_iter().for_each(|newest| self.supersede(newest));
+                self.accepted |= newest.is_none_or(|newest| newest <= self.me.boot);
+                self.check_versions(from, speaks)?;
                 Content::Welcome { answers }
             }
             Kind::Group => {
                 if !self.is_proven(from) {
-                    // It may be a recording. Asking costs no more than it did.
-                    if length >= Self::HELLO && self.answers.spend(now) {
-                        self.answer = Some(Answer::Hello);
-                    }
-                    return Err(Drop::Unproven);
+                    return Err(self.ask_back(now, length));
                 }
-                self.believe(now, from, header.number, under, cipher)?;
+                self.believe(now, &header, under, cipher)?;
                 Content::Group
             }
             Kind::Hello => {
+                let Hello { speaks, asks_back } = Hello::read(&packet[body.clone()])?;
                 if length < Self::HELLO {
                     return Err(Drop::Malformed);
                 }
-                let newest = self.newest_life(from.id).unwrap_or(from.boot);
+                let newest = self.peers.newest_life(from.id);
                 if self.is_proven(from) {
-                    self.believe(now, from, header.number, under, cipher)?;
+                    self.believe(now, &header, under, cipher)?;
+                    self.peers.speaks(from, speaks);
                 } else if !self.answers.spend(now) {
                     return Err(Drop::HelloLimit);
                 }
-                let answers = header.number as u32;
-                self.answer = Some(Answer::Welcome { to: from, answers, newest });
-                if newest > from.boot {
+                let answers = header.number;
+                let is_old = newest.is_some_and(|newest| newest > from.boot);
+                let in_doubt = !self.is_proven(from) && self.peers.has_forgotten();
+                self.answer = Some(match in_doubt && !asks_back && !is_old {
+                    // Who it is has to be shown to us, not only to it.
+                    true => Answer::Hello,
+                    false => Answer::Welcome { to: from, answers, newest },
+                });
+                if is_old {
                     return Err(Drop::OldBoot);
                 }
+                self.check_versions(from, speaks)?;
                 Content::Hello
             }
         };
@@ -405,9 +461,10 @@ impl Sealer {
     ///
     /// # Errors
     ///
-    /// [`Drop::Unmet`], [`Drop::TooLargeToSend`] or [`Drop::Exhausted`]; `out` is as it was.
+    /// [`Drop::Unmet`], [`Drop::Version`], [`Drop::TooLargeToSend`] or [`Drop::Exhausted`]; `out` is as it was.
     pub fn seal_stream(&mut self, to: NodeId, plain: &[u8], out: &mut Vec<u8>) -> Result<(), Drop> {
-        let life = self.peers.get(&to).ok_or(Drop::Unmet)?.life;
+        let life = self.peers.get(to).ok_or(Drop::Unmet)?.life;
+        let version = self.peers.version_for(to, self.speaks).ok_or(Drop::Version)?;
         if plain.len() > Self::STREAM_ROOM {
             return Err(Drop::TooLargeToSend);
         }
@@ -417,7 +474,7 @@ impl Sealer {
         out.reserve(1 + length + plain.len() + chunks * (2 + TAG));
         out.push(length as u8);
         let start = out.len();
-        self.write_header(Kind::Message, number, out);
+        self.write_header(version, Kind::Message, number, out);
         let aad = Aad::new(&out[start..], Some(Peer::new(to, life)));
         for index in 0..chunks {
             let last = index + 1 == chunks;
@@ -441,7 +498,7 @@ impl Sealer {
         chunk: &mut [u8],
         last: bool,
     ) -> Result<OpenStream, Drop> {
-        let header = Header::read_exact(head)?;
+        let header = Header::read_exact(head, self.speaks)?;
         if header.kind != Kind::Message {
             return Err(Drop::UnknownKind);
         }
@@ -458,15 +515,15 @@ impl Sealer {
             return Err(Drop::Duplicate);
         }
         if !self.is_proven(from) {
-            if self.newest_life(from.id).is_some() {
+            if self.peers.newest_life(from.id).is_some() || self.peers.has_forgotten() {
                 // What a stream means is known when it has ended. A message is there sooner.
                 return Err(Drop::Unproven);
             }
             let root = self.roots.iter().find(|root| root.fingerprint == under);
             let datagrams = root.ok_or(Drop::UnknownKey)?.cipher(Purpose::Datagram, from);
-            self.believe(now, from, number, under, datagrams)?;
+            self.believe(now, &header, under, datagrams)?;
         }
-        let proven = self.proven_mut(from).ok_or(Drop::TableFull)?;
+        let proven = self.peers.proven_mut(from).ok_or(Drop::TableFull)?;
         let window = proven.streams.get_or_insert_with(|| Box::new(ReplayWindow::above(0)));
         if !window.accept(number) {
             return Err(Drop::Replay);
@@ -476,6 +533,7 @@ impl Sealer {
 
     fn seal_kind(
         &mut self,
+        version: u8,
         kind: Kind,
         to: Option<Peer>,
         plain: &[u8],
@@ -488,7 +546,7 @@ impl Sealer {
         let number = self.take_number()?;
         out.reserve(length);
         let start = out.len();
-        self.write_header(kind, number, out);
+        self.write_header(version, kind, number, out);
         let aad = Aad::new(&out[start..], to);
         encrypt(&self.datagrams, &nonce(number, 0), aad.as_slice(), plain, out);
         Ok(())
@@ -505,8 +563,8 @@ impl Sealer {
         FIXED_HEADER + varint_len(self.me.boot.get()) + varint_len(self.next)
     }
 
-    fn write_header(&self, kind: Kind, number: u64, out: &mut Vec<u8>) {
-        out.u8(MAGIC | VERSION);
+    fn write_header(&self, version: u8, kind: Kind, number: u64, out: &mut Vec<u8>) {
+        out.u8(MAGIC | version);
         out.u8((kind as u8) << 6 | self.cluster_hint);
         out.u8(self.sending.hint());
         out.u64(self.me.id.get());
@@ -535,7 +593,7 @@ impl Sealer {
                 Purpose::Datagram | Purpose::Stream => Err(Drop::OldBoot),
             };
         }
-        let Some(proven) = self.peers.get(&from.id).and_then(|known| known.proven.as_ref()) else {
+        let Some(proven) = self.peers.get(from.id).and_then(|known| known.proven.as_ref()) else {
             return Ok(());
         };
         if from.boot < proven.boot {
@@ -565,7 +623,7 @@ impl Sealer {
         purpose: Purpose,
         mut open: impl FnMut(&ChaCha20Poly1305) -> Result<(), Drop>,
     ) -> Result<(Fingerprint, ChaCha20Poly1305), Drop> {
-        let cached = self.proven(header.from).filter(|_| purpose == Purpose::Datagram);
+        let cached = self.peers.proven(header.from).filter(|_| purpose == Purpose::Datagram);
         let mut refused = Drop::UnknownKey;
         for root in self.roots.iter().filter(|root| root.fingerprint.hint() == header.key_hint) {
             let cipher = match cached {
@@ -584,12 +642,14 @@ impl Sealer {
     fn believe(
         &mut self,
         now: Time,
-        from: Peer,
-        number: u64,
+        header: &Header,
         under: Fingerprint,
         cipher: ChaCha20Poly1305,
     ) -> Result<(), Drop> {
-        if let Some(proven) = self.proven_mut(from) {
+        let &Header { version, from, number, .. } = header;
+        // Greetings may be of a version that we do not speak.
+        let version = version.clamp(self.speaks.oldest(), self.speaks.newest());
+        if let Some(proven) = self.peers.proven_mut(from) {
             if !proven.window.accept(number) {
                 return Err(Drop::Replay);
             }
@@ -597,40 +657,45 @@ impl Sealer {
                 (proven.under, proven.cipher) = (under, cipher);
             }
             proven.heard = now;
+            self.peers.spoke(from, version);
+            return Ok(());
+        }
+        let proven = Proven {
+            boot: from.boot,
+            window: ReplayWindow::above(number),
+            streams: None,
+            under,
+            cipher,
+            heard: now,
+            version,
+        };
+        if self.peers.prove(now, from.id, proven, self.next) {
+            Ok(())
         } else {
-            if !self.peers.contains_key(&from.id) && !self.make_room() {
-                return Err(Drop::TableFull);
-            }
-            let window = ReplayWindow::above(number);
-            let proven =
-                Proven { boot: from.boot, window, streams: None, under, cipher, heard: now };
-            self.peers.insert(from.id, Known { life: from.boot, proven: Some(proven) });
+            Err(Drop::TableFull)
         }
-        Ok(())
     }
 
-    fn newest_life(&self, id: NodeId) -> Option<Boot> {
-        Some(self.peers.get(&id)?.proven.as_ref()?.boot)
-    }
-
-    fn proven(&self, peer: Peer) -> Option<&Proven> {
-        let proven = self.peers.get(&peer.id)?.proven.as_ref()?;
-        (proven.boot == peer.boot).then_some(proven)
-    }
-
-    fn proven_mut(&mut self, peer: Peer) -> Option<&mut Proven> {
-        let proven = self.peers.get_mut(&peer.id)?.proven.as_mut()?;
-        (proven.boot == peer.boot).then_some(proven)
-    }
-
-    /// Hearsay makes room for others; what has proved itself does not.
-    fn make_room(&mut self) -> bool {
-        if self.peers.len() < Self::MOST_PEERS {
-            return true;
+    /// It may be a recording. Asking costs no more than it did.
+    fn ask_back(&mut self, now: Time, length: usize) -> Drop {
+        if length >= Self::HELLO && self.answers.spend(now) {
+            self.answer = Some(Answer::Hello);
         }
-        let hearsay = self.peers.iter().find(|(_, known)| known.proven.is_none());
-        let hearsay = hearsay.map(|(&id, _)| id);
-        hearsay.is_some_and(|id| self.peers.remove(&id).is_some())
+        Drop::Unproven
+    }
+
+    /// Whether we have a version in common with somebody; if not, it is told of.
+    fn check_versions(&mut self, who: Peer, speaks: Versions) -> Result<(), Drop> {
+        if self.speaks.common(speaks).is_some() {
+            return Ok(());
+        }
+        let known = self.foreign.get(&who.id);
+        let room = known.is_some() || self.foreign.len() < MOST_FOREIGN;
+        if room && known != Some(&who.boot) {
+            self.foreign.insert(who.id, who.boot);
+            self.untold.push_back((who, speaks));
+        }
+        Err(Drop::Version)
     }
 }
 
@@ -677,21 +742,13 @@ impl std::fmt::Debug for OpenStream {
     }
 }
 
-struct Known {
-    /// The one to seal for.
-    life: Boot,
-    proven: Option<Proven>,
-}
-
-/// A life that has sealed something for ours.
-struct Proven {
-    boot: Boot,
-    window: ReplayWindow,
-    /// Streams share the numbers, but take longer to arrive than a busy sender's window.
-    streams: Option<Box<ReplayWindow>>,
-    under: Fingerprint,
-    cipher: ChaCha20Poly1305,
-    heard: Time,
+/// What was said in answer to a packet.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Answered {
+    /// A welcome.
+    Welcome,
+    /// Another question: the hello of this number.
+    Hello(u64),
 }
 
 enum Answer {
@@ -700,8 +757,8 @@ enum Answer {
     Challenge,
     Welcome {
         to: Peer,
-        answers: u32,
-        newest: Boot,
+        answers: u64,
+        newest: Option<Boot>,
     },
 }
 
@@ -726,20 +783,13 @@ impl Budget {
     }
 }
 
-/// Whether a node whose boot number was this may have restarted so often since. Who holds the key can claim any life; it must not
-/// be one that the node itself can never exceed.
-fn is_plausible(known: Boot, claimed: Boot) -> bool {
-    claimed.get().saturating_sub(known.get()) <= MOST_RESTARTS
-}
-
-/// Between two packets that one node hears of another. Each start takes a random step of up to 2^32.
-const MOST_RESTARTS: u64 = 1 << 48;
-const PADDING: [u8; Sealer::HELLO] = [0; Sealer::HELLO];
+/// Lives of those who speak no version of ours that are told of.
+const MOST_FOREIGN: usize = 256;
 /// Answered hellos a second of those that may be recordings; arbitrary. 118 KB/s at most.
 const ANSWERS: u64 = 2_000;
 
 #[cfg(test)]
-pub(crate) const PEER_BYTES: usize = size_of::<(NodeId, Known)>();
+pub(crate) const PEER_BYTES: usize = size_of::<(NodeId, table::Known)>();
 
 #[cfg(test)]
 mod tests;

@@ -38,6 +38,8 @@ pub struct Status {
     pub same_names: Vec<SameName>,
     /// Who says where those to join are, besides addresses in the settings.
     pub sources: Vec<SourceStatus>,
+    /// How many peers are remembered, and how many can be.
+    pub peers: PeerTable,
     /// What was sent, received and refused.
     pub counters: Counters,
     /// Under which keys.
@@ -64,6 +66,22 @@ pub struct SameName {
     pub name: String,
     /// Who they are, in sixteen hexadecimal digits each.
     pub ids: Vec<String>,
+}
+
+/// The table of peers that have proved that they live. Those that were not heard for long make room for others.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize)]
+pub struct PeerTable {
+    /// How many are remembered.
+    pub remembered: usize,
+    /// How many can be.
+    pub most: usize,
+}
+
+impl PeerTable {
+    /// Whether it is three quarters full, though whoever was not heard for long is forgotten.
+    pub const fn is_filling(&self) -> bool {
+        self.remembered >= self.most / 4 * 3
+    }
 }
 
 /// The keys an agent uses, by fingerprint.
@@ -411,6 +429,10 @@ pub enum EventKind {
     SettingsDiffer,
     /// Two nodes that live bear one name.
     SameName,
+    /// A node of this cluster speaks no version of packets that this one speaks.
+    VersionsDiffer,
+    /// The table of peers is three quarters full of those that were heard not long ago.
+    TableFilling,
     /// Another node runs under our identity; this one stops.
     DuplicateIdentity,
     /// The process was not running for longer than it may; whoever led gave up.

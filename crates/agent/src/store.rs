@@ -1,8 +1,12 @@
 //! What survives a restart: who we are, how often we have started, and the newest fencing tokens.
 //!
 //! One file, `node.json`, replaced as a whole: written beside it, flushed, renamed. It is written at the start, so that
-//! no two lives share a boot number, and when a token is minted or accepted; never while nothing changes. Who has it
-//! holds the directory's lock, so that no two lives share it either.
+//! no two lives share a boot number, and when a token is minted or accepted; never while nothing changes. Only the first
+//! write is waited for: the others are a [thread's](writer). Who has it holds the directory's lock, so that no two lives
+//! share it either.
+//!
+//! `format` is the version of its form. A version of the program that has more to keep adds keys, which the others do not
+//! know, leave alone and write again. Only a form that they would misread gets another number, and is refused by them.
 
 use std::{
     collections::BTreeMap,
@@ -19,30 +23,47 @@ use bellwether_proto::{
         bandit::{self, Belief},
         churn_tolerant,
     },
-    node::{self, Durable, KeptBallot, KeptRecord, hex},
+    node::{self, Durable, KeptBallot, KeptRecord, hex, packet::Dialect},
     stack::Group,
 };
 use serde::{Deserialize, Serialize};
 
-use self::lock::Lock;
+use self::{lock::Lock, writer::Writer};
 use crate::trust::{self, Distrust};
 
 mod lock;
+mod writer;
 
 /// The file, open for this life.
 #[derive(Debug)]
 pub(crate) struct Store {
-    path: Option<PathBuf>,
-    /// Held, never looked at.
-    _lock: Option<Lock>,
+    /// The file and who writes it; none if nothing is kept.
+    file: Option<(PathBuf, Writer)>,
+    /// What is there.
     kept: Kept,
+    /// What is being written.
+    writing: Option<Kept>,
     /// Why the file could not be written the last time.
     problem: Option<String>,
+    dialect: Dialect,
 }
 
+/// What becomes of what is to be kept.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Keeping {
+    /// It is there, or there is nowhere to keep anything.
+    Done,
+    /// It is being written: [`Store::written`] says what comes of it.
+    UnderWay,
+}
+
+/// What another version of the program keeps.
+type More = serde_json::Map<String, serde_json::Value>;
+
 #[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
-#[serde(deny_unknown_fields)]
 struct Kept {
+    #[serde(default = "Kept::format")]
+    format: u64,
     /// Hexadecimal, so that people can compare it with what the agent prints.
     id: String,
     boot: u64,
@@ -50,19 +71,21 @@ struct Kept {
     elections: BTreeMap<String, Tokens>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     worth: Option<WorthKept>,
+    #[serde(flatten)]
+    more: More,
 }
 
 /// What this node is good for by its own record, in millionths of samples.
-#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
 struct WorthKept {
     cost: u64,
     count: u64,
     ended_well: bool,
+    #[serde(flatten)]
+    more: More,
 }
 
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
-#[serde(deny_unknown_fields)]
 struct Tokens {
     #[serde(skip_serializing_if = "Option::is_none")]
     known: Option<String>,
@@ -77,6 +100,8 @@ struct Tokens {
     /// Of a learned election.
     #[serde(skip_serializing_if = "Option::is_none")]
     ballot: Option<Ballot>,
+    #[serde(flatten)]
+    more: More,
 }
 
 impl Tokens {
@@ -105,6 +130,8 @@ impl Tokens {
                 let vouched = epoch(vouched);
                 node::Kept::Announced(announce::Durable { max_epoch: *max_epoch, vouched })
             }
+            // Of a mode of another version.
+            Self { known: None, vouched: None, .. } => return None,
             Self { known, vouched, .. } => {
                 let (known, vouched) = (epoch(known), epoch(vouched));
                 node::Kept::Eventual(churn_tolerant::Durable { known, vouched })
@@ -115,7 +142,6 @@ impl Tokens {
 
 /// What a voter must not forget, and what it has learnt.
 #[derive(Clone, Debug, Default, Deserialize, Eq, PartialEq, Serialize)]
-#[serde(deny_unknown_fields)]
 struct Ballot {
     /// Who the voters are, by name.
     voters: BTreeMap<String, String>,
@@ -126,6 +152,8 @@ struct Ballot {
     /// Of each: how often it did not do what it should, in millionths, and on how many samples that stands.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     beliefs: BTreeMap<String, (u32, u64)>,
+    #[serde(flatten)]
+    more: More,
 }
 
 impl Ballot {
@@ -139,6 +167,7 @@ impl Ballot {
             term: durable.as_ref().map(|durable| durable.term),
             vote: durable.as_ref().and_then(|durable| durable.voted_for).map(hex),
             beliefs: beliefs.collect(),
+            more: More::new(),
         }
     }
 
@@ -178,6 +207,17 @@ pub enum StoreError {
         /// What is wrong with it.
         problem: String,
     },
+    /// A later version of the program has written it.
+    #[error(
+        "{}: format = {found} is a later version's, and this version reads {FORMAT}: start the version that wrote it",
+        path.display()
+    )]
+    Newer {
+        /// Which file.
+        path: PathBuf,
+        /// The format it says it has.
+        found: u64,
+    },
     /// Somebody else could have written what is there, or could write it.
     #[error("data_dir: {0}")]
     Distrusted(#[from] Distrust),
@@ -203,7 +243,8 @@ impl Store {
     pub(crate) fn open(directory: Option<&Path>, above: Option<Boot>) -> Result<Self, StoreError> {
         let Some(directory) = directory else {
             let kept = Kept { boot: 1, ..Kept::new() };
-            return Ok(Self { path: None, _lock: None, kept, problem: None });
+            let dialect = Dialect::Present;
+            return Ok(Self { file: None, kept, writing: None, problem: None, dialect });
         };
         let path = directory.join("node.json");
         let failed = |path: &Path| {
@@ -216,8 +257,13 @@ impl Store {
         let lock = Lock::take(directory)?;
         sweep(directory).map_err(failed(directory))?;
         let mut kept = match fs::read_to_string(&path) {
-            Ok(text) => Kept::read(&text)
-                .map_err(|problem| StoreError::Damaged { path: path.clone(), problem })?,
+            Ok(text) => Kept::read(&text).map_err(|unreadable| {
+                let path = path.clone();
+                match unreadable {
+                    Unreadable::Newer(found) => StoreError::Newer { path, found },
+                    Unreadable::Damaged(problem) => StoreError::Damaged { path, problem },
+                }
+            })?,
             Err(error) if error.kind() == io::ErrorKind::NotFound => Kept::new(),
             Err(error) => return Err(failed(&path)(error)),
         };
@@ -226,9 +272,16 @@ impl Store {
             path: path.clone(),
             problem: format!("boot {last} is the last there is"),
         })?;
-        let store = Self { path: Some(path.clone()), _lock: Some(lock), kept, problem: None };
-        store.write().map_err(failed(&path))?;
-        Ok(store)
+        replace(&path, &kept).map_err(failed(&path))?;
+        let writer = Writer::start(path.clone(), lock).map_err(failed(&path))?;
+        let (file, dialect) = (Some((path, writer)), Dialect::Present);
+        Ok(Self { file, kept, writing: None, problem: None, dialect })
+    }
+
+    /// The same, writing as this version of the program does, or as another might.
+    pub(crate) fn with_dialect(mut self, dialect: Dialect) -> Self {
+        self.dialect = dialect;
+        self
     }
 
     pub(crate) fn me(&self) -> Peer {
@@ -240,7 +293,8 @@ impl Store {
         let elections = self.kept.elections.iter();
         let elections =
             elections.filter_map(|(group, tokens)| Some((group.parse().ok()?, tokens.kept()?)));
-        let record = self.kept.worth.map(|WorthKept { cost, count, ended_well }| KeptRecord {
+        let worth = self.kept.worth.as_ref();
+        let record = worth.map(|&WorthKept { cost, count, ended_well, .. }| KeptRecord {
             cost,
             count,
             ended_well,
@@ -248,57 +302,84 @@ impl Store {
         Durable { elections: elections.collect(), record }
     }
 
-    /// Keeps this; writes only if it is not what is kept already.
-    pub(crate) fn keep(&mut self, durable: &Durable) -> io::Result<()> {
+    /// Keeps this; writes only if it is not what is kept already. One at a time: the node waits for the last one.
+    pub(crate) fn keep(&mut self, durable: &Durable) -> Keeping {
         let mut kept = self.kept.clone();
         for (group, election) in &durable.elections {
-            kept.elections.insert(group.to_string(), Tokens::of(election));
+            let tokens = kept.elections.entry(group.to_string()).or_default();
+            // What another version keeps of this election stays.
+            let before = core::mem::replace(tokens, Tokens::of(election));
+            tokens.more = before.more;
+            if let (Some(ballot), Some(before)) = (&mut tokens.ballot, before.ballot) {
+                ballot.more = before.more;
+            }
         }
         if let Some(KeptRecord { cost, count, ended_well }) = durable.record {
-            kept.worth = Some(WorthKept { cost, count, ended_well });
+            let more = kept.worth.take().map(|worth| worth.more).unwrap_or_default();
+            kept.worth = Some(WorthKept { cost, count, ended_well, more });
         }
-        if kept == self.kept {
-            return Ok(());
+        if self.dialect == Dialect::Next {
+            kept.add_more();
         }
-        let before = core::mem::replace(&mut self.kept, kept);
-        let written = self.write();
-        self.problem = written.as_ref().err().map(|error| match &self.path {
-            Some(path) => format!("{}: {error}", path.display()),
-            None => error.to_string(),
-        });
-        if written.is_err() {
-            // What is not on disk is not kept: the next one to ask must not be told so.
-            self.kept = before;
+        let Some((_, writer)) = self.file.as_ref().filter(|_| kept != self.kept) else {
+            self.kept = kept;
+            return Keeping::Done;
+        };
+        debug_assert!(self.writing.is_none(), "one at a time");
+        writer.write(kept.clone());
+        self.writing = Some(kept);
+        Keeping::UnderWay
+    }
+
+    /// Whether what was being written is kept now; waits for that, for ever if nothing is. May be dropped at any time.
+    pub(crate) async fn written(&mut self) -> bool {
+        let Some((path, writer)) = self.file.as_mut().filter(|_| self.writing.is_some()) else {
+            return std::future::pending().await;
+        };
+        let written = writer.done().await;
+        self.problem = written.as_ref().err().map(|error| format!("{}: {error}", path.display()));
+        // What is not on disk is not kept: the next one to ask must not be told so.
+        if let Some(kept) = self.writing.take().filter(|_| written.is_ok()) {
+            self.kept = kept;
         }
-        written
+        written.is_ok()
+    }
+
+    #[cfg(test)]
+    pub(crate) fn is_writing(&self) -> bool {
+        self.writing.is_some()
     }
 
     /// Whether there is a file at all.
     pub(crate) fn is_durable(&self) -> bool {
-        self.path.is_some()
+        self.file.is_some()
     }
 
-    /// Why the file could not be written the last time, if so.
-    pub(crate) fn problem(&self) -> Option<&str> {
-        self.problem.as_deref()
-    }
-
-    fn write(&self) -> io::Result<()> {
-        let Some(path) = &self.path else { return Ok(()) };
-        // A lock binds only those that ask for it: whoever did not must not be given a life that was lived.
-        let there = fs::read_to_string(path).ok().and_then(|text| Kept::read(&text).ok());
-        let boot = there.map_or(0, |there| there.boot).max(self.kept.boot);
-        let beside = path.with_extension(format!("json.{}.new", std::process::id()));
-        let mut options = File::options();
-        let mut file = options.write(true).create(true).truncate(true).mode(0o600).open(&beside)?;
-        file.write_all(&serde_json::to_vec_pretty(&Kept { boot, ..self.kept.clone() })?)?;
-        file.sync_all()?;
-        fs::rename(&beside, path)?;
-        // The rename itself must last too.
-        match path.parent() {
-            Some(directory) => File::open(directory)?.sync_all(),
-            None => Ok(()),
+    /// Why the file could not be written the last time, or that it takes long, if so.
+    pub(crate) fn problem(&self) -> Option<String> {
+        let (path, _) = self.file.as_ref()?;
+        match (&self.problem, &self.writing) {
+            (_, Some(_)) => Some(format!("{}: the disk does not answer", path.display())),
+            (problem, None) => problem.clone(),
         }
+    }
+}
+
+/// Puts this in the place of the file, whole or not at all.
+fn replace(path: &Path, kept: &Kept) -> io::Result<()> {
+    // A lock binds only those that ask for it: whoever did not must not be given a life that was lived.
+    let there = fs::read_to_string(path).ok().and_then(|text| Kept::read(&text).ok());
+    let boot = there.map_or(0, |there| there.boot).max(kept.boot);
+    let beside = path.with_extension(format!("json.{}.new", std::process::id()));
+    let mut options = File::options();
+    let mut file = options.write(true).create(true).truncate(true).mode(0o600).open(&beside)?;
+    file.write_all(&serde_json::to_vec_pretty(&Kept { boot, ..kept.clone() })?)?;
+    file.sync_all()?;
+    fs::rename(&beside, path)?;
+    // The rename itself must last too.
+    match path.parent() {
+        Some(directory) => File::open(directory)?.sync_all(),
+        None => Ok(()),
     }
 }
 
@@ -325,7 +406,33 @@ fn identity(text: &str) -> Option<NodeId> {
     u64::from_str_radix(text, 16).ok().map(NodeId::new)
 }
 
+/// What is read of such a file, as it is written again. For tests with any text.
+///
+/// # Errors
+///
+/// Why it is not read.
+#[doc(hidden)]
+pub fn rewritten(text: &str) -> Result<String, String> {
+    let kept = Kept::read(text).map_err(|unreadable| match unreadable {
+        Unreadable::Newer(found) => format!("format {found}"),
+        Unreadable::Damaged(problem) => problem,
+    })?;
+    let dialect = Dialect::Present;
+    let mut store = Store { file: None, kept, writing: None, problem: None, dialect };
+    // Without a file it is kept at once.
+    store.keep(&store.durable());
+    serde_json::to_string(&store.kept).map_err(|error| error.to_string())
+}
+
+/// Why a file is not read.
+enum Unreadable {
+    Newer(u64),
+    Damaged(String),
+}
+
 const MILLION: f64 = 1e6;
+/// Of the file. Another number means that the versions before would misread it.
+const FORMAT: u64 = 1;
 
 impl Kept {
     /// A node nobody has seen before.
@@ -340,15 +447,57 @@ impl Kept {
                 }
             }
         };
-        Self { id: format!("{id:016x}"), boot: 0, elections: BTreeMap::new(), worth: None }
+        Self {
+            format: FORMAT,
+            id: format!("{id:016x}"),
+            boot: 0,
+            elections: BTreeMap::new(),
+            worth: None,
+            more: More::new(),
+        }
+    }
+
+    /// What is meant by a file that does not say.
+    const fn format() -> u64 {
+        FORMAT
+    }
+
+    /// As a later version might that this one has to live with.
+    fn add_more(&mut self) {
+        let add = |more: &mut More| {
+            more.insert("later".to_owned(), serde_json::json!({ "than": FORMAT, "list": [1.5] }));
+        };
+        add(&mut self.more);
+        self.worth.iter_mut().for_each(|worth| add(&mut worth.more));
+        for tokens in self.elections.values_mut() {
+            add(&mut tokens.more);
+            tokens.ballot.iter_mut().for_each(|ballot| add(&mut ballot.more));
+        }
     }
 
     fn id(&self) -> Option<NodeId> {
         u64::from_str_radix(&self.id, 16).ok().map(NodeId::new)
     }
 
-    fn read(text: &str) -> Result<Self, String> {
-        let kept: Self = serde_json::from_str(text).map_err(|error| error.to_string())?;
+    fn read(text: &str) -> Result<Self, Unreadable> {
+        #[derive(Deserialize)]
+        struct Form {
+            #[serde(default = "Kept::format")]
+            format: u64,
+        }
+        let damaged = |error: serde_json::Error| Unreadable::Damaged(error.to_string());
+        match serde_json::from_str::<Form>(text).map_err(damaged)?.format {
+            FORMAT => {}
+            0 => return Err(Unreadable::Damaged("format 0 is none".to_owned())),
+            found => return Err(Unreadable::Newer(found)),
+        }
+        let kept: Self = serde_json::from_str(text).map_err(damaged)?;
+        kept.check().map_err(Unreadable::Damaged)?;
+        Ok(kept)
+    }
+
+    fn check(&self) -> Result<(), String> {
+        let kept = self;
         if kept.id().is_none() || kept.id.len() != 16 {
             return Err(format!("id {:?} is not sixteen hexadecimal digits", kept.id));
         }
@@ -366,7 +515,7 @@ impl Kept {
                 return Err(format!("election {group}: {wrong:?} is nobody's identity"));
             }
         }
-        Ok(kept)
+        Ok(())
     }
 }
 
@@ -400,13 +549,24 @@ mod tests {
         Durable { elections, record }
     }
 
+    /// Keeps this and waits until it is, or is refused.
+    fn keep(store: &mut Store, durable: &Durable) -> bool {
+        match store.keep(durable) {
+            Keeping::Done => true,
+            Keeping::UnderWay => {
+                let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+                runtime.block_on(store.written())
+            }
+        }
+    }
+
     #[test]
     fn the_same_node_starts_again_with_a_larger_boot_number_and_its_tokens() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("data");
         let mut first = Store::open(Some(&path), None).unwrap();
         assert!(first.me().boot >= Boot::new(1) && first.durable().elections.is_empty());
-        first.keep(&durable(7)).unwrap();
+        assert!(keep(&mut first, &durable(7)));
         let before = first.me();
         drop(first);
         use std::os::unix::fs::PermissionsExt as _;
@@ -475,7 +635,7 @@ mod tests {
         let (old, new) = (format!("\"boot\": {ours}"), format!("\"boot\": {theirs}"));
         let later = fs::read_to_string(&path).unwrap().replace(&old, &new);
         fs::write(&path, later).unwrap();
-        store.keep(&durable(7)).unwrap();
+        assert!(keep(&mut store, &durable(7)));
         assert_eq!(store.me().boot, ours, "this life stays the one it is");
         drop(store);
         fs::write(directory.path().join("node.json.1.new"), "half").unwrap();
@@ -484,16 +644,63 @@ mod tests {
         assert!(!directory.path().join("node.json.1.new").exists());
     }
 
+    /// Forth and back: what the other version keeps is there when it comes back.
+    #[test]
+    fn what_another_version_keeps_is_left_alone_and_written_again() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("node.json");
+        let file = || -> serde_json::Value {
+            serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap()
+        };
+        let later = |of: &serde_json::Value| of["later"]["list"][0] == 1.5;
+        let everywhere = |file: &serde_json::Value| {
+            let elections = file["elections"].as_object().unwrap();
+            let ballot = &elections[&Group::named("vote").to_string()]["ballot"];
+            let ours = elections.values().filter(|tokens| tokens.get("quorum").is_none());
+            ours.clone().count() == 4
+                && ours.into_iter().all(later)
+                && later(file)
+                && later(&file["worth"])
+                && later(ballot)
+        };
+        let open = || Store::open(Some(directory.path()), None).unwrap();
+        let mut next = open().with_dialect(Dialect::Next);
+        assert!(keep(&mut next, &durable(7)));
+        let (id, boot) = (next.me().id, next.me().boot);
+        drop(next);
+        let mut written = file();
+        assert!(written["format"] == 1 && everywhere(&written), "{written}");
+        // And what this one cannot even imagine: an election of another mode, in numbers beyond ours.
+        written["elections"]["0000000a"] = serde_json::json!({ "quorum": { "of": 1e300 } });
+        fs::write(&path, written.to_string()).unwrap();
+        let mut present = open();
+        assert!(present.me().id == id && present.me().boot > boot);
+        assert_eq!(present.durable(), durable(7));
+        assert!(keep(&mut present, &durable(8)));
+        drop(present);
+        let written = file();
+        assert!(everywhere(&written), "{written}");
+        assert_eq!(written["elections"]["0000000a"]["quorum"]["of"], 1e300);
+        // However often it is written: numbers do not drift.
+        let digits = "2".repeat(109);
+        for number in ["0.1", "1e-7", "5e-324", "18446744073709551615", &*digits] {
+            let text = format!(r#"{{"id":"0000000000000001","boot":1,"later":{number}}}"#);
+            let once = rewritten(&text).unwrap();
+            assert_eq!(rewritten(&once).unwrap(), once, "{number}");
+        }
+        assert_eq!(open().durable(), durable(8));
+    }
+
     #[test]
     fn nothing_is_written_that_is_kept_already() {
         let directory = tempfile::tempdir().unwrap();
         let mut store = Store::open(Some(directory.path()), None).unwrap();
-        store.keep(&durable(7)).unwrap();
+        assert!(keep(&mut store, &durable(7)));
         let path = directory.path().join("node.json");
         fs::remove_file(&path).unwrap();
-        store.keep(&durable(7)).unwrap();
+        assert!(keep(&mut store, &durable(7)));
         assert!(!path.exists());
-        store.keep(&durable(8)).unwrap();
+        assert!(keep(&mut store, &durable(8)));
         assert!(path.exists());
     }
 
@@ -502,14 +709,14 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("data");
         let mut store = Store::open(Some(&path), None).unwrap();
-        store.keep(&durable(7)).unwrap();
+        assert!(keep(&mut store, &durable(7)));
         let aside = directory.path().join("aside");
         fs::rename(&path, &aside).unwrap();
-        assert!(store.keep(&durable(8)).is_err());
+        assert!(!keep(&mut store, &durable(8)));
         assert!(store.problem().unwrap().contains("node.json"), "{:?}", store.problem());
         assert_eq!(store.durable(), durable(7));
         fs::rename(&aside, &path).unwrap();
-        store.keep(&durable(8)).unwrap();
+        assert!(keep(&mut store, &durable(8)));
         assert_eq!((store.durable(), store.problem()), (durable(8), None));
     }
 
@@ -521,7 +728,11 @@ mod tests {
             (r#"{"id":"12","boot":1}"#, "sixteen"),
             (r#"{"id":"zzzzzzzzzzzzzzzz","boot":1}"#, "sixteen"),
             (r#"{"id":"0000000000000001","boot":18446744073709551615}"#, "last"),
-            (r#"{"id":"0000000000000001","boot":1,"more":2}"#, "unknown field"),
+            (r#"{"id":"0000000000000001","boot":1,"format":0}"#, "format 0"),
+            (
+                r#"{"format":2,"identity":"in another form"}"#,
+                "format = 2 is a later version's, and this version reads 1",
+            ),
             (r#"{"id":"0000000000000001","boot":1,"elections":{"x":{}}}"#, "names no election"),
             (
                 r#"{"id":"0000000000000001","boot":1,"elections":{"0000000a":{"known":"1"}}}"#,

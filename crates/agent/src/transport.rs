@@ -46,7 +46,7 @@ use self::{
 };
 use crate::{
     drop::Drop,
-    seal::{CHUNK, CHUNK_EXTRA, Content, MAX_HEADER, OpenStream, Sealer, chunk_prefix},
+    seal::{Answered, CHUNK, CHUNK_EXTRA, Content, MAX_HEADER, OpenStream, Sealer, chunk_prefix},
     status::Counters,
 };
 
@@ -59,7 +59,7 @@ pub struct Transport {
     local: SocketAddr,
     routes: BTreeMap<NodeId, Route>,
     /// Hellos that have not been answered, by number, oldest first.
-    asked: VecDeque<(u32, SocketAddr)>,
+    asked: VecDeque<(u64, SocketAddr)>,
     /// Members found not to be where they say, that were not asked for yet.
     misplaced: Vec<Misplaced>,
     counters: Counters,
@@ -198,8 +198,7 @@ impl Transport {
     /// Addresses that nobody can have are passed over.
     pub fn learn(&mut self, now: Time, peer: Peer, addresses: &[SocketAddr]) {
         self.sealer.learn(peer);
-        let full = self.routes.len() >= Sealer::MOST_PEERS && !self.routes.contains_key(&peer.id);
-        if full || !self.sealer.knows(peer.id) {
+        if !self.sealer.knows(peer.id) || !self.make_room(peer.id) {
             return;
         }
         let local = self.local.ip();
@@ -251,14 +250,27 @@ impl Transport {
         self.out.clear();
         match self.sealer.hello(&mut self.out) {
             Ok(number) => {
-                if self.asked.len() >= ASKED {
-                    self.asked.pop_front();
-                }
-                self.asked.push_back((number, address));
+                self.note_asked(number, address);
                 self.transmit(address);
             }
             Err(reason) => self.count(reason),
         }
+    }
+
+    fn note_asked(&mut self, number: u64, address: SocketAddr) {
+        if self.asked.len() >= ASKED {
+            self.asked.pop_front();
+        }
+        self.asked.push_back((number, address));
+    }
+
+    /// Whether there is room to note where one more is: whom the seal has forgotten nobody writes to.
+    fn make_room(&mut self, id: NodeId) -> bool {
+        if self.routes.len() >= Sealer::MOST_PEERS && !self.routes.contains_key(&id) {
+            let sealer = &self.sealer;
+            self.routes.retain(|&id, _| sealer.knows(id));
+        }
+        self.routes.len() < Sealer::MOST_PEERS || self.routes.contains_key(&id)
     }
 
     /// Sends to one member: by datagram, or by stream if it is too long for one. If the member has to be asked who
@@ -494,7 +506,10 @@ impl Transport {
         self.counters.received_bytes += length as u64;
         let opened = self.sealer.open(now, &mut self.packet[..length]);
         self.out.clear();
-        if self.sealer.answer(&mut self.out) {
+        if let Some(answered) = self.sealer.answer(&mut self.out) {
+            if let Answered::Hello(number) = answered {
+                self.note_asked(number, address);
+            }
             self.transmit(address);
         }
         let opened = match opened {
@@ -533,6 +548,9 @@ impl Transport {
 
     /// A genuine datagram of this member came from there, or was sent on from there by somebody in between.
     fn on_heard(&mut self, now: Time, id: NodeId, address: SocketAddr, length: usize) {
+        if !self.make_room(id) {
+            return;
+        }
         let route = self.routes.entry(id).or_default();
         route.unanswered = None;
         match route.doubt.on_heard(now, address, &route.said) {

@@ -6,6 +6,7 @@ use bellwether_agent::{
     Config,
     config::{Flag, Inputs},
 };
+use bellwether_proto::node::packet::Dialect;
 
 use crate::{
     log::Log,
@@ -129,15 +130,28 @@ impl Settings {
 pub(crate) struct Args {
     #[command(flatten)]
     settings: Settings,
+    /// Write packets and files as a later version might, for tests of upgrades
+    #[arg(long, hide = true)]
+    next_format: bool,
+}
+
+impl Args {
+    fn load(&self) -> Result<Config, Failure> {
+        let mut config = self.settings.load()?;
+        if self.next_format {
+            config.dialect = Dialect::Next;
+        }
+        Ok(config)
+    }
 }
 
 pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
-    let config = args.settings.load()?;
+    let config = args.load()?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .map_err(|error| Failure::Other(format!("cannot start: {error}")))?;
-    let reread = || args.settings.load().map_err(|failure| failure.to_string());
+    let reread = || args.load().map_err(|failure| failure.to_string());
     let log = Log::start(config.log);
     let ended = runtime.block_on(bellwether_agent::run(&config, reread, |line| log.write(line)));
     log.end();

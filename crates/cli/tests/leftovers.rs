@@ -125,10 +125,9 @@ fn trial(number: usize, fate: Fate, flags: &[&str]) -> bool {
         Fate::KillRun => run.0.kill().unwrap(),
         Fate::StopRun => signal(run.0.id(), Signal::STOP),
         Fate::KillWatchdog => {
-            // What comes up afterwards, under the same leadership, is another command.
-            signal(run.0.id(), Signal::TERM);
+            // With `--once` nothing is begun again, and `run` says that the command did not end of itself.
             signal(child_of(run.0.id()), Signal::KILL);
-            exit = Some(143);
+            exit = Some(1);
         }
         Fate::StopWatchdog => {
             signal(child_of(run.0.id()), Signal::STOP);

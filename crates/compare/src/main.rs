@@ -22,6 +22,7 @@ mod plot;
 mod report;
 mod systems;
 mod watch;
+mod worlds;
 
 use std::{
     fmt, fs,
@@ -34,7 +35,7 @@ use clap::{Parser, ValueEnum};
 
 use crate::{
     measure::Plan,
-    systems::{Bellwether, Etcd, Serf, System, ZooKeeper},
+    systems::{Bellwether, Etcd, Mode, Serf, System, ZooKeeper},
 };
 
 /// Bellwether beside ZooKeeper, etcd and Serf on hosts made of network namespaces.
@@ -61,6 +62,9 @@ struct Args {
     /// How many nodes of each, instead of 16 and, of etcd, 5
     #[arg(long, value_parser = clap::value_parser!(u8).range(2..=64))]
     nodes: Option<u8>,
+    /// Instead of all that: how long nobody leads where links are cut, in so many runs of each world
+    #[arg(long, value_name = "RUNS")]
+    worlds: Option<usize>,
     /// Print JSON instead of a table
     #[arg(long)]
     json: bool,
@@ -109,6 +113,9 @@ fn main() -> ExitCode {
 
 fn run(args: &Args) -> Result<(), Failure> {
     interrupt::listen()?;
+    if let Some(runs) = args.worlds {
+        return half_broken(args, runs);
+    }
     let systems: Vec<Box<dyn System>> =
         args.only.iter().map(|&which| system(which, args)).collect::<Result<_, _>>()?;
     let mut needed = vec!["iproute2", "nftables", "util-linux"];
@@ -139,18 +146,37 @@ fn run(args: &Args) -> Result<(), Failure> {
     write(&args.out, "comparison.svg", &plot::svg(&all))
 }
 
+/// Networks that half work: etcd, and the two modes that promise one leader at most.
+fn half_broken(args: &Args, runs: usize) -> Result<(), Failure> {
+    packages::ensure(&["iproute2", "nftables", "util-linux", "etcd-server"])?;
+    let folder = tempfile::tempdir().map_err(|error| Failure::new(error.to_string()))?;
+    let binary = binary(args)?;
+    let leased = Bellwether { binary: binary.clone(), mode: Mode::Leased };
+    let learned = Bellwether { binary, mode: Mode::Learned };
+    let systems: [&dyn System; 3] = [&Etcd, &leased, &learned];
+    let mut rows = Vec::new();
+    for system in systems {
+        rows.push(worlds::measure(system, runs, &folder.path().join(system.name()))?);
+    }
+    let page = worlds::page(&rows, runs)?;
+    println!("{page}");
+    write(&args.out, "worlds.md", &page)
+}
+
 fn system(which: Which, args: &Args) -> Result<Box<dyn System>, Failure> {
     Ok(match which {
         Which::ZooKeeper => Box::new(ZooKeeper),
         Which::Etcd => Box::new(Etcd),
         Which::Serf => Box::new(Serf),
-        Which::Bellwether => {
-            let binary = args.binary.clone().map_or_else(build, Ok)?;
-            // It is started from other folders.
-            let fail = |error| Failure::new(format!("{}: {error}", binary.display()));
-            Box::new(Bellwether(fs::canonicalize(&binary).map_err(fail)?))
-        }
+        Which::Bellwether => Box::new(Bellwether { binary: binary(args)?, mode: Mode::Eventual }),
     })
+}
+
+fn binary(args: &Args) -> Result<PathBuf, Failure> {
+    let binary = args.binary.clone().map_or_else(build, Ok)?;
+    // It is started from other folders.
+    let fail = |error| Failure::new(format!("{}: {error}", binary.display()));
+    fs::canonicalize(&binary).map_err(fail)
 }
 
 /// This clone's `bellwether`, optimised.

@@ -9,7 +9,12 @@ use std::{path::Path, process::Command};
 
 use bellwether_hosts::Net;
 
-pub(crate) use self::{bellwether::Bellwether, etcd::Etcd, serf::Serf, zookeeper::ZooKeeper};
+pub(crate) use self::{
+    bellwether::{Bellwether, Mode},
+    etcd::Etcd,
+    serf::Serf,
+    zookeeper::ZooKeeper,
+};
 use crate::Failure;
 
 /// One of the systems compared.

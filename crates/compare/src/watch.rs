@@ -97,6 +97,20 @@ impl Watch {
         Some(Agreed { leader: self.places[index], since })
     }
 
+    /// Whom more than half of them name, if it says so itself and `may` lead.
+    pub(crate) fn followed(&self, may: impl Fn(usize) -> bool) -> Option<usize> {
+        let views: Vec<Option<View>> = self.now().into_iter().map(|seen| seen.view).collect();
+        let index = |at: &usize| {
+            let Some(view) = &views[*at] else { return false };
+            let names = |other: &Option<View>| {
+                other.as_ref().is_some_and(|other| other.leader.as_ref() == Some(&view.own))
+            };
+            let count = views.iter().filter(|other| names(other)).count();
+            names(&views[*at]) && count * 2 > views.len() && may(self.places[*at])
+        };
+        (0..views.len()).find(index).map(|at| self.places[at])
+    }
+
     /// For an error message.
     pub(crate) fn said(&self) -> String {
         let word = |seen: &Seen| match &seen.view {

@@ -120,6 +120,16 @@ pub enum Why {
         /// Since when.
         since: Time,
     },
+    /// This node has asked several, and hears nobody any more: others may have got over it.
+    HearsNobody {
+        /// Since when.
+        since: Time,
+    },
+    /// What this node must not forget is on its way to the disk, and the answer waits for it.
+    BeingKept {
+        /// Since when.
+        since: Time,
+    },
     /// A later life of this node runs elsewhere: this one has stopped.
     Superseded {
         /// That life.
@@ -153,8 +163,12 @@ impl fmt::Display for Why {
             Self::NotHeard { since } => {
                 write!(f, "hears others since {since}, and nobody answers it")
             }
+            Self::HearsNobody { since } => write!(f, "hears nobody any more since {since}"),
             Self::NotKept { since } => {
                 write!(f, "the disk has refused what must be kept since {since}")
+            }
+            Self::BeingKept { since } => {
+                write!(f, "the disk has been writing what must be kept since {since}")
             }
             Self::Superseded { by } => {
                 write!(f, "another node runs under this identity, in its life {by}")

@@ -11,10 +11,12 @@
 //!    its past life persisted; then give it [`Input::Start`].
 //! 2. **The drain rule.** After *every* input, carry out the effects in the outbox in order, then
 //!    read the deadline again. Order matters: a [`Effect::Persist`] that stands before a send must be
-//!    durable before the send leaves. If it cannot be made durable, nothing that follows in this drain is sent,
-//!    and nothing that follows is persisted; what is emitted is told all the same. A machine whose
-//!    [`Machine::Feed`] can say so is then told, as its very next input; any other is stopped at once, as if it
-//!    had crashed, for that is a fault it is made for.
+//!    durable before the send leaves. If it cannot be made durable at once, nothing that follows in this drain is
+//!    sent, and nothing that follows is persisted; what is emitted is told all the same. A machine whose
+//!    [`Machine::Feed`] can say so is then told, as its very next input, that it is being written or was refused. It
+//!    says again what need not wait, and is told what came of the write once that is known. Any other machine waits
+//!    with its host for the write; if it was refused the machine is stopped at once, as if it had crashed, for that
+//!    is a fault it is made for.
 //! 3. When the deadline has come, give [`Input::Timeout`]. Late, early and repeated timeouts are
 //!    harmless.
 //! 4. **Input before timers.** When a message and a deadline fall on the same instant, or a host
@@ -189,6 +191,24 @@ impl<Message, Durable, Event> Outbox<Message, Durable, Event> {
     /// Whether everything has been carried out.
     pub fn is_empty(&self) -> bool {
         self.effects.is_empty()
+    }
+
+    /// What is to be made durable first, and all that stands behind it.
+    pub(crate) fn behind_persist(
+        &self,
+    ) -> Option<(&Durable, impl Iterator<Item = &Effect<Message, Durable, Event>>)> {
+        let persists = |(at, effect): (usize, &'_ Effect<Message, Durable, Event>)| {
+            matches!(effect, Effect::Persist(_)).then_some(at)
+        };
+        let at = self.effects.iter().enumerate().find_map(persists)?;
+        let Effect::Persist(state) = &self.effects[at] else { return None };
+        Some((state, self.effects.range(at + 1..)))
+    }
+
+    /// Asks the host for this.
+    #[inline]
+    pub(crate) fn push(&mut self, effect: Effect<Message, Durable, Event>) {
+        self.effects.push_back(effect);
     }
 
     /// Asks the host to send `message` to `to`.

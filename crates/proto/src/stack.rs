@@ -181,7 +181,8 @@ impl Message {
         match self {
             Self::Membership(message) => matches!(
                 message.body,
-                medley::Body::Ack { on_behalf: None }
+                // On whose behalf it was asked makes no difference: it was we who asked it.
+                medley::Body::Ack { .. }
                     | medley::Body::IndirectAck { .. }
                     | medley::Body::JoinAck { .. }
                     | medley::Body::SyncAck { .. }

@@ -11,7 +11,8 @@
 //! Decoding never panics and never allocates more than the input justifies: every count is checked
 //! against the bytes that remain *before* anything is reserved ([`Reader::count`]). There is one
 //! encoding for every value, so that bytes can be compared and signed; anything else is an error that
-//! names the field, the offset and what was found.
+//! names the field, the offset and what was found. What later versions put behind a message is part of the value of a
+//! [`Packet`](crate::node::packet::Packet).
 
 use alloc::vec::Vec;
 
@@ -161,6 +162,18 @@ pub enum DecodeError {
         /// The largest allowed.
         limit: u64,
     },
+    /// A list that has to ascend and does not.
+    #[error("{field} at byte {at}: {found} does not come behind {last}")]
+    OutOfOrder {
+        /// The field being read.
+        field: &'static str,
+        /// Its offset.
+        at: usize,
+        /// The value found.
+        found: u64,
+        /// The one before it.
+        last: u64,
+    },
     /// Bytes left over behind the message.
     #[error("{extra} bytes left over at byte {at}")]
     Trailing {
@@ -181,6 +194,7 @@ impl DecodeError {
             | Self::BadCount { .. }
             | Self::NotText { .. }
             | Self::OutOfRange { .. }
+            | Self::OutOfOrder { .. }
             | Self::Trailing { .. } => "malformed",
         }
     }

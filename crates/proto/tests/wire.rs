@@ -2,7 +2,7 @@
 
 use bellwether_proto::{
     election::announce,
-    node::Message,
+    node::{Message, packet::Packet},
     stack::Group,
     wire::{DecodeError, Reader, Sink, Wire},
 };
@@ -17,9 +17,9 @@ fn packet() -> Vec<u8> {
 
 fn read(bytes: &[u8]) -> Result<Message, DecodeError> {
     let mut reader = Reader::new(bytes);
-    let message = Message::decode(&mut reader)?;
+    let packet = Packet::decode(&mut reader)?;
     reader.finish()?;
-    Ok(message)
+    Ok(packet.message)
 }
 
 #[test]
@@ -47,7 +47,26 @@ fn each_wrong_byte_has_its_own_reason() {
     );
     let mut longer = packet();
     longer.push(0);
-    assert_eq!(read(&longer), Err(DecodeError::Trailing { at: last + 1, extra: 1 }));
+    // The beginning of a tail.
+    let (field, at) = ("tail", last + 2);
+    assert_eq!(read(&longer), Err(DecodeError::Short { field, at, needed: 1, left: 0 }));
+}
+
+/// Found by fuzzing: introductions were announced, and then there were none of them.
+#[test]
+fn a_membership_message_has_one_encoding() {
+    for bytes in [&[0x00, 0x20, 0x7a, 0x01, 0x00, 0x00][..], &[0x00, 0x8e, 0x7a, 0x01, 0x00, 0x00]]
+    {
+        let mut reader = Reader::new(bytes);
+        if let Ok(packet) = Packet::decode(&mut reader) {
+            let mut again = Vec::new();
+            packet.encode(&mut again);
+            assert_eq!(again, bytes);
+        }
+    }
+    assert!(read(&[0x00, 0x0e, 0x7a, 0x01, 0x00]).is_ok());
+    let error = read(&[0x00, 0x8e, 0x7a, 0x01, 0x00, 0x00]).unwrap_err();
+    assert_eq!(error.reason(), "malformed", "{error}");
 }
 
 /// A body of any length.

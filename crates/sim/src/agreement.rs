@@ -1,6 +1,6 @@
 //! Who names whom, when all agree, and for how long they do not.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use bellwether_proto::{Duration, NodeId, Time};
 
@@ -20,6 +20,9 @@ pub struct Agreement {
     voters: u32,
     /// Of those, live ones of each component.
     present: BTreeMap<u32, u32>,
+    /// Whether nodes may give up leading when they are cut off, and which are.
+    stops_when_cut_off: bool,
+    cut_off: CutOff,
     /// How many nodes of a component name this leader.
     votes: BTreeMap<(u32, Option<NodeId>), u32>,
     /// Components that agree.
@@ -36,6 +39,49 @@ pub struct Agreement {
     /// Since when nobody is there.
     deserted: Option<Time>,
 }
+
+/// Who has lost two others or more at about the same time, and is left alone.
+#[derive(Clone, Debug, Default)]
+struct CutOff {
+    /// When a node, in the life it is in, was last in company of two others or more.
+    company: BTreeMap<usize, Time>,
+    alone: BTreeSet<usize>,
+}
+
+impl CutOff {
+    /// Components before, with their sizes, and now.
+    fn topology(
+        &mut self,
+        now: Time,
+        before: (&[Option<u32>], &BTreeMap<u32, u32>),
+        after: (&[Option<u32>], &BTreeMap<u32, u32>),
+    ) {
+        let size = |(of, sizes): (&[Option<u32>], &BTreeMap<u32, u32>), slot: usize| {
+            of.get(slot).copied().flatten().map_or(0, |component| sizes[&component])
+        };
+        for slot in 0..after.0.len() {
+            if size(before, slot) > 2 {
+                self.company.insert(slot, now);
+            }
+            match size(after, slot) {
+                0 => {
+                    self.company.remove(&slot);
+                    self.alone.remove(&slot);
+                }
+                1 => {
+                    let recent = |&at: &Time| now.since(at) < AT_ONCE;
+                    if self.company.get(&slot).is_some_and(recent) {
+                        self.alone.insert(slot);
+                    }
+                }
+                _ => drop(self.alone.remove(&slot)),
+            }
+        }
+    }
+}
+
+/// Whoever loses several within this time may take itself for cut off: it does not know before that it has lost the first.
+const AT_ONCE: Duration = Duration::from_secs(30);
 
 /// The spell that is running, and those that are over.
 #[derive(Clone, Debug)]
@@ -62,6 +108,8 @@ impl Agreement {
             sizes: BTreeMap::new(),
             voters: 0,
             present: BTreeMap::new(),
+            stops_when_cut_off: false,
+            cut_off: CutOff::default(),
             votes: BTreeMap::new(),
             agreeing: 0,
             leading: 0,
@@ -90,6 +138,12 @@ impl Agreement {
         Self { voters, ..self }
     }
 
+    /// Whoever loses two others or more at once, and with them everybody, may name nobody. Whoever loses them one by one, or
+    /// its only partner, may not.
+    pub fn stopping_when_cut_off(self) -> Self {
+        Self { stops_when_cut_off: true, ..self }
+    }
+
     /// A node now names `leader`.
     pub fn answer(&mut self, now: Time, node: NodeId, leader: Option<NodeId>) {
         let slot = node.get() as usize;
@@ -115,10 +169,10 @@ impl Agreement {
         if self.component == component {
             return;
         }
-        self.component = component;
+        let before = std::mem::replace(&mut self.component, component);
+        let sizes = std::mem::take(&mut self.sizes);
         self.disturbed = now;
         self.recovered = None;
-        self.sizes.clear();
         self.present.clear();
         self.votes.clear();
         self.leading = 0;
@@ -135,6 +189,7 @@ impl Agreement {
                 None => self.names[slot] = None,
             }
         }
+        self.cut_off.topology(now, (&before, &sizes), (&self.component, &self.sizes));
         self.most_leading = self.most_leading.max(self.leading);
         self.deserted = self.deserted.or(Some(now)).filter(|_| self.sizes.is_empty());
         self.agreeing = self.sizes.keys().filter(|&&component| self.agrees(component)).count();
@@ -232,6 +287,11 @@ impl Agreement {
     fn agrees(&self, component: u32) -> bool {
         if self.voters > 0 && self.present.get(&component).is_none_or(|&n| n <= self.voters / 2) {
             return self.votes.get(&(component, None)) == self.sizes.get(&component);
+        }
+        let alone =
+            || self.cut_off.alone.iter().any(|&slot| self.component[slot] == Some(component));
+        if self.stops_when_cut_off && self.votes.contains_key(&(component, None)) && alone() {
+            return true;
         }
         let mut votes = self.votes.range((component, None)..=(component, Some(LAST_NODE)));
         let Some((&(_, Some(leader)), &count)) = votes.next() else { return false };
@@ -348,6 +408,28 @@ mod tests {
         assert!(agreement.is_agreed());
         agreement.topology(at(10), vec![Some(0); 3]);
         assert!(!agreement.is_agreed());
+    }
+
+    #[test]
+    fn whoever_loses_two_at_once_may_name_nobody_and_the_last_of_a_pair_may_not() {
+        let cut = |alone: Vec<Option<u32>>, when: u64, before: Option<Vec<Option<u32>>>| {
+            let mut agreement = three().stopping_when_cut_off();
+            (0..3).for_each(|node| agreement.answer(at(1), id(node), Some(id(2))));
+            if let Some(before) = before {
+                agreement.topology(at(2), before);
+            }
+            agreement.topology(at(when), alone);
+            agreement.answer(at(when + 2), id(2), None);
+            agreement.is_agreed()
+        };
+        let last = vec![None, None, Some(0)];
+        assert!(cut(last.clone(), 5, None), "both at once");
+        assert!(
+            cut(last.clone(), 5, Some(vec![Some(0), None, Some(0)])),
+            "one soon after the other"
+        );
+        assert!(!cut(last, 60, Some(vec![Some(0), None, Some(0)])), "one by one");
+        assert!(!cut(vec![Some(0), Some(0), Some(1)], 5, None), "the others have to agree");
     }
 
     #[test]

@@ -107,6 +107,8 @@ pub enum Case {
     Drift,
     /// Disks refuse everything for a while, the leader's or half of all, and meanwhile somebody has to be elected.
     Disk,
+    /// Disks take their time or hang for a while, the leader's or half of all, and meanwhile somebody has to be elected.
+    SlowDisk,
     /// The leader's disk is copied, and the copy started as a later life of it; the earlier one runs on.
     Clone,
     /// One node was told something else than the others. Whatever that is, nobody is harmed; where a majority decides
@@ -127,13 +129,16 @@ pub enum Case {
     Chained,
     /// The link between the leader and another is cut, and between some others.
     Link,
+    /// Half of the nodes speak as a later version might, with more behind every message, and kinds of messages besides that
+    /// the others do not know. One after another is restarted as the other half, forth and back.
+    Upgrade,
     /// A random mixture of all the above.
     Swarm,
 }
 
 impl Case {
     /// Every case, in the order of reports.
-    pub const ALL: [Self; 27] = [
+    pub const ALL: [Self; 29] = [
         Self::Elect,
         Self::Crash,
         Self::Leave,
@@ -151,6 +156,7 @@ impl Case {
         Self::Pause,
         Self::Drift,
         Self::Disk,
+        Self::SlowDisk,
         Self::Clone,
         Self::Differing,
         Self::JoinElecting,
@@ -160,6 +166,7 @@ impl Case {
         Self::Constrained,
         Self::Chained,
         Self::Link,
+        Self::Upgrade,
         Self::Swarm,
     ];
 
@@ -168,11 +175,13 @@ impl Case {
         matches!(
             self,
             Self::Disk
+                | Self::SlowDisk
                 | Self::Clone
                 | Self::Differing
                 | Self::JoinElecting
                 | Self::HalfStarted
                 | Self::Aged
+                | Self::Upgrade
         ) || self.is_half_broken()
     }
 
@@ -201,6 +210,7 @@ impl Case {
             Self::Pause => "pause",
             Self::Drift => "drift",
             Self::Disk => "disk",
+            Self::SlowDisk => "slow-disk",
             Self::Clone => "clone",
             Self::Differing => "differing",
             Self::JoinElecting => "join-electing",
@@ -210,6 +220,7 @@ impl Case {
             Self::Constrained => "constrained",
             Self::Chained => "chained",
             Self::Link => "link",
+            Self::Upgrade => "upgrade",
             Self::Swarm => "swarm",
         }
     }

@@ -34,6 +34,9 @@ pub struct Sim<M: Machine, O = ()> {
     disks: Vec<Option<M::Durable>>,
     /// Whose disks keep nothing at present.
     failing: BTreeSet<u32>,
+    /// Whose take how long at most, and what they are writing.
+    slow: BTreeMap<u32, Duration>,
+    writing: BTreeMap<u32, Write<M>>,
     /// How many failures in a row a machine has just been told of.
     unkept: u32,
     feeds: HostFeeds<M>,
@@ -58,6 +61,7 @@ pub struct Sim<M: Machine, O = ()> {
     build: Builder<M>,
     /// Empty unless some messages are lost more often than others.
     muffle: Option<Muffle<M::Message>>,
+    carrier: Option<Carrier<M::Message>>,
     hash: TraceHash,
     counters: Counters,
     rejected: BTreeMap<&'static str, u64>,
@@ -111,19 +115,24 @@ struct Frozen<M: Machine> {
 struct Event {
     /// Of a ghost or a notice the index among its kind.
     node: u32,
-    /// Index of the message, or [`WAKE`], [`ASK`], [`FRAME_ENDS`], [`GHOST_WAKES`] or [`NOTICE`].
+    /// Index of the message, or one of the numbers below, from [`WAKE`] on.
     parcel: u32,
 }
 
 mod air;
+mod carrier;
 mod counters;
 mod disk;
 mod ghost;
 mod observer;
 mod parcels;
 
-pub use self::counters::{Counters, LONGEST_WAY};
+pub use self::{
+    carrier::Carrier,
+    counters::{Counters, LONGEST_WAY},
+};
 use self::{
+    disk::Write,
     ghost::{Ghost, Notice, Seals},
     parcels::Parcels,
 };
@@ -139,6 +148,8 @@ impl<M: Machine, O: Observer<M>> Sim<M, O> {
             nodes: std::iter::repeat_with(absent).take(nodes as usize).collect(),
             disks: std::iter::repeat_with(|| None).take(nodes as usize).collect(),
             failing: BTreeSet::new(),
+            slow: BTreeMap::new(),
+            writing: BTreeMap::new(),
             unkept: 0,
             feeds: HostFeeds::default(),
             clocks: Vec::new(),
@@ -155,6 +166,7 @@ impl<M: Machine, O: Observer<M>> Sim<M, O> {
             seed: seed.named("node"),
             build,
             muffle: None,
+            carrier: None,
             hash: TraceHash::new(),
             counters: Counters::default(),
             rejected: BTreeMap::new(),
@@ -197,6 +209,7 @@ impl<M: Machine, O: Observer<M>> Sim<M, O> {
         }
         self.disks.fill(None);
         self.failing.clear();
+        (self.slow, self.writing) = (BTreeMap::new(), BTreeMap::new());
         self.clocks.clear();
         self.frozen.clear();
         self.ghosts.clear();
@@ -293,6 +306,7 @@ impl<M: Machine, O: Observer<M>> Sim<M, O> {
                 FRAME_ENDS => self.frame_ends(event.node),
                 GHOST_WAKES => self.wake_ghost(event.node),
                 NOTICE => self.notice(event.node),
+                WRITTEN => self.written(event.node),
                 parcel => self.deliver(event.node, parcel),
             }
             if self.observer.done() {
@@ -541,8 +555,10 @@ impl<M: Machine, O: Observer<M>> Sim<M, O> {
         }
         while let Some(effect) = self.outbox.pop() {
             self.observer.effect(self.now, node_id(index), &effect);
-            if matches!(effect, Effect::Persist(_)) && self.failing.contains(&index) {
-                return self.not_kept(index);
+            if let Effect::Persist(state) = &effect
+                && !self.keeps(index, state)
+            {
+                return;
             }
             self.carry_out(index, effect);
         }
@@ -577,6 +593,7 @@ impl<M: Machine, O: Observer<M>> Sim<M, O> {
     /// Sends what is to be sent, from a node's place and as this life of it.
     #[inline]
     fn send(&mut self, index: u32, boot: u32, effect: EffectOf<M>) {
+        let Some(effect) = self.carried(peer(index, boot), effect) else { return };
         match effect {
             Effect::Send { to, message } => {
                 self.hash.fold(to.get());
@@ -679,6 +696,7 @@ impl<M: Machine, O: Observer<M>> Sim<M, O> {
     }
 
     fn stop(&mut self, index: u32, status: Status) {
+        self.interrupt_write(index);
         let node = &mut self.nodes[index as usize];
         node.machine = None;
         node.wake = Time::NEVER;
@@ -742,6 +760,9 @@ enum Tag {
     GhostWakes,
     Superseded,
     GhostGone,
+    DiskSlows,
+    Writing,
+    Written,
 }
 
 #[inline]
@@ -771,9 +792,10 @@ const WAKE: u32 = u32::MAX;
 /// Instead of a message: whether the node's radio sends now, and the end of what it sends.
 const ASK: u32 = u32::MAX - 1;
 const FRAME_ENDS: u32 = u32::MAX - 2;
-/// Instead of a message: the wake-up of a ghost, and a notice that it is one.
+/// Instead of a message: the wake-up of a ghost, a notice that it is one, and that the node's disk has written something.
 const GHOST_WAKES: u32 = u32::MAX - 3;
 const NOTICE: u32 = u32::MAX - 4;
+const WRITTEN: u32 = u32::MAX - 5;
 /// Half the range of [`Time`], so that a key holds an instant and a lane: 292,000 years.
 const LAST: Time = Time::from_micros(u64::MAX >> 1);
 

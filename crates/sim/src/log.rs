@@ -2,7 +2,7 @@
 
 use std::{cell::RefCell, rc::Rc};
 
-use bellwether_proto::{Effect, EffectOf, Input, InputOf, Machine, NodeId, Rejected, Time};
+use bellwether_proto::{Effect, EffectOf, Epoch, Input, InputOf, Machine, NodeId, Rejected, Time};
 
 use crate::{engine::Observer, scenario::State};
 
@@ -32,6 +32,8 @@ pub struct Naming {
     pub up: bool,
     /// Whom, if anybody.
     pub leader: Option<NodeId>,
+    /// Under which token, where there are any.
+    pub epoch: Option<Epoch>,
 }
 
 /// Where the namings of a run are kept while it is watched.
@@ -131,6 +133,14 @@ impl<M: Machine> Observer<M> for Log<'_> {
 
     fn not_kept(&mut self, now: Time, node: NodeId) {
         self.note(now, node, "not-kept", String::new);
+    }
+
+    fn writing(&mut self, now: Time, node: NodeId) {
+        self.note(now, node, "writing", String::new);
+    }
+
+    fn kept(&mut self, now: Time, node: NodeId, state: &M::Durable) {
+        self.note(now, node, "kept", || format!("{state:?}"));
     }
 
     #[inline]

@@ -129,7 +129,7 @@ struct Schedule<'a> {
     troubles: Vec<usize>,
     /// Directed pairs that are cut, by the number of the cut; 0 is all that have no end.
     cuts: BTreeMap<u64, BTreeSet<(u32, u32)>>,
-    /// Until when disks fail.
+    /// Until when disks fail or are slow.
     disks: BTreeMap<u32, Time>,
     joined: u32,
 }
@@ -265,7 +265,12 @@ impl<'a> Schedule<'a> {
                 }
             }
             FaultKind::Recover { who, state } => {
-                sim.start_all(&self.choose(sim, who, all(sim, Status::Down))?, *state);
+                let mut down = all(sim, Status::Down);
+                if let Who::Nodes(_) = who {
+                    // Whoever has left comes back only if it is meant.
+                    down.extend(all(sim, Status::Left));
+                }
+                sim.start_all(&self.choose(sim, who, down)?, *state);
             }
             FaultKind::Join { count } => {
                 let first = self.scenario.network.nodes + self.joined;
@@ -278,10 +283,13 @@ impl<'a> Schedule<'a> {
                     self.plan(now + *length, Step::Resume(node));
                 }
             }
-            FaultKind::Disk { who, length } => {
+            FaultKind::Disk { who, length } | FaultKind::SlowDisk { who, length, .. } => {
                 let end = now + *length;
                 for node in self.live(sim, who)? {
-                    sim.fail_disk(node);
+                    match &self.scenario.faults[index].kind {
+                        FaultKind::SlowDisk { by, .. } => sim.slow_disk(node, *by),
+                        _ => sim.fail_disk(node),
+                    }
                     let last = self.disks.entry(node).or_insert(end);
                     *last = end.max(*last);
                     self.plan(end, Step::MendDisk(node));

@@ -51,9 +51,11 @@ impl Watch {
         Self { namings: log.namings(), ..self }
     }
 
-    fn note(&self, at: Time, node: NodeId, up: bool, leader: Option<NodeId>) {
+    fn note(&self, at: Time, node: NodeId, up: bool, answer: Option<&Leadership>) {
         if let Some(namings) = &self.namings {
-            namings.borrow_mut().push(Naming { at, node, up, leader });
+            let leader = answer.and_then(|answer| answer.leader);
+            let epoch = answer.and_then(|answer| answer.epoch);
+            namings.borrow_mut().push(Naming { at, node, up, leader, epoch });
         }
     }
 
@@ -70,6 +72,12 @@ impl Watch {
         self
     }
 
+    /// Watches an election in which whoever takes itself for cut off stops.
+    pub fn stopping_when_cut_off(mut self) -> Self {
+        self.agreement = self.agreement.stopping_when_cut_off();
+        self
+    }
+
     /// Who named whom, and for how long all agreed.
     pub fn agreement(&self) -> &Agreement {
         &self.agreement
@@ -83,7 +91,7 @@ impl Watch {
             return;
         }
         *last = Some(leadership);
-        self.note(now, node, true, leadership.leader);
+        self.note(now, node, true, Some(&leadership));
         let sighting = Sighting { now, node, leadership };
         for invariant in &mut self.invariants {
             let name = invariant.name();

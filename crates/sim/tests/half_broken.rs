@@ -10,7 +10,7 @@
 
 use std::fmt::Write as _;
 
-use bellwether_proto::{Duration, Rng, Seed, Time};
+use bellwether_proto::{Duration, NodeId, Rng, Seed, Time};
 use bellwether_sim::{
     log::{Log, Namings},
     metric::Metric,
@@ -199,6 +199,12 @@ fn nobody_on_a_star_is_taken_for_dead_once_all_know_who_hears_whom() {
     assert_eq!(removals(Graph::Star, "mesh", 1, 2).1, 0);
 }
 
+/// Members of low degree are probed by each other member about once a minute.
+#[test]
+fn nobody_on_a_graph_of_few_links_is_taken_for_dead_for_not_having_been_asked() {
+    assert_eq!(removals(Graph::Random, "lan", 0, 2).1, 0);
+}
+
 #[test]
 #[ignore = "some minutes"]
 fn nobody_on_sparse_graphs_is_taken_for_dead_in_ten_minutes() {
@@ -215,46 +221,139 @@ fn nobody_on_sparse_graphs_is_taken_for_dead_in_ten_minutes() {
     assert_eq!(sum, 0);
 }
 
-/// For how long after nobody hears it any more a leader names itself, the last time included; and how long the others take
-/// to agree on another.
-fn mute(nodes: u32, seed: u64) -> (Duration, Duration) {
-    let leader = leader("eventual", nodes, seed);
-    let at = CUT.as_secs_f64();
-    let text = text("eventual", nodes, &[])
-        + &format!("[[fault]]\nat = \"{at}s\"\nkind = \"cut\"\nfrom = [{leader}]\n");
-    let scenario = Scenario::parse("mute.toml", &text, &[]).expect("a scenario");
+/// What a leader has lost.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Sense {
+    /// It speaks and hears nobody.
+    Deaf,
+    /// It hears and nobody hears it.
+    Mute,
+}
+
+const MODES: [&str; 5] = ["eventual", "announced", "central", "leased", "learned"];
+const MENDED: Duration = Duration::from_secs(40);
+
+/// What became of a leader that lost a sense.
+#[derive(Clone, Copy, Debug)]
+struct Lost {
+    /// Until the others agreed on another.
+    agreed: Duration,
+    /// Until it named itself for the last time before the link was mended.
+    claimed: Duration,
+    /// From mending on, until all agreed.
+    mended: Duration,
+    /// How often one of the others changed its mind after all of them had agreed, before the link was mended.
+    restless: usize,
+}
+
+fn lose(mode: &str, sense: Sense, nodes: u32, seed: u64) -> Lost {
+    let leader = leader(mode, nodes, seed);
+    let (at, mended) = (CUT.as_secs_f64(), MENDED.as_secs_f64());
+    let side = match sense {
+        Sense::Deaf => "to",
+        Sense::Mute => "from",
+    };
+    let text = text(mode, nodes, &[])
+        + &format!("[[fault]]\nat = \"{at}s\"\nkind = \"cut\"\n{side} = [{leader}]\n")
+        + &format!("[[fault]]\nat = \"{mended}s\"\nkind = \"heal\"\n");
+    let scenario = Scenario::parse("senses.toml", &text, &[]).expect("a scenario");
     let namings = Namings::default();
     run_logged(&scenario, seed, Log::naming(&namings)).expect("a mesh");
-    let cut = Time::ZERO + CUT;
-    let mut named = vec![None; nodes as usize];
-    let (mut claimed, mut agreed) = (cut, None);
+    let (cut, mended) = (Time::ZERO + CUT, Time::ZERO + MENDED);
+    let leader = leader as usize;
+    let mut named: Vec<Option<NodeId>> = vec![None; nodes as usize];
+    let (mut claimed, mut agreed, mut restless) = (cut, None, 0);
+    let (mut healed, mut was_mended) = (None, false);
     for naming in namings.borrow().iter() {
         let node = naming.node.get() as usize;
-        if naming.at > cut && node == leader as usize && named[node] == Some(naming.node) {
-            claimed = naming.at;
+        let claims = named[leader].is_some_and(|id| id.get() == leader as u64);
+        if naming.at > mended && !was_mended {
+            (was_mended, claimed) = (true, if claims { mended } else { claimed });
+        }
+        if naming.at > cut && !was_mended {
+            if node == leader && claims {
+                claimed = naming.at;
+            }
+            let changes = naming.leader != named[node] && agreed.is_some();
+            restless += usize::from(node != leader && changes);
         }
         named[node] = naming.leader;
-        let others = (0..nodes as usize).filter(|&other| other != leader as usize);
-        let mut others = others.map(|other| named[other]);
-        let first = others.next().flatten().filter(|id| id.get() != u64::from(leader));
+        let mut others = (0..nodes as usize).filter(|&at| at != leader).map(|at| named[at]);
+        let first = others.next().flatten().filter(|id| id.get() != leader as u64);
         if naming.at > cut && first.is_some() && others.all(|other| other == first) {
             agreed = agreed.or(Some(naming.at));
+        } else if naming.at > cut && naming.at < mended {
+            agreed = None;
+        }
+        let all = named[0].is_some() && named.iter().all(|other| *other == named[0]);
+        healed = match was_mended {
+            // Some only learn then that they had agreed all along.
+            false => all.then_some(mended),
+            true => healed.or(all.then_some(naming.at)),
+        };
+    }
+    if !was_mended && named[leader].is_some_and(|id| id.get() == leader as u64) {
+        claimed = mended;
+    }
+    Lost {
+        agreed: agreed.map_or(END, |at| at.since(cut)),
+        claimed: claimed.since(cut),
+        mended: healed.map_or(END, |at| at.since(mended)),
+        restless,
+    }
+}
+
+fn longest(runs: &[Lost], of: fn(&Lost) -> Duration) -> Duration {
+    runs.iter().map(of).max().expect("some")
+}
+
+/// Until the others agree, until it claims no more, and until all agree once it is mended. The successor of a leased leader
+/// has to wait out its lease, and who was left out has to join the ring again; the followers of a learned one its lease.
+fn bounds(mode: &str) -> [Duration; 3] {
+    let seconds = match mode {
+        "leased" => [3, 3, 6],
+        "learned" => [3, 3, 2],
+        _ => [2, 3, 2],
+    };
+    seconds.map(Duration::from_secs)
+}
+
+fn lose_all(modes: &[&str], seeds: u64) {
+    let mut wrong = String::new();
+    for mode in modes {
+        for sense in [Sense::Deaf, Sense::Mute] {
+            // A deaf leased leader of three can leave a ring that does not come together until it is mended: open, see the rules.
+            let open = (*mode, sense) == ("leased", Sense::Deaf);
+            for nodes in [3, 5, 7].into_iter().filter(|&nodes| !open || nodes > 3) {
+                let run = |seed| lose(mode, sense, nodes, seed);
+                let runs: Vec<Lost> = (0..seeds).into_par_iter().map(run).collect();
+                let agreed = longest(&runs, |run| run.agreed);
+                let claimed = longest(&runs, |run| run.claimed);
+                let mended = longest(&runs, |run| run.mended);
+                let restless: usize = runs.iter().map(|run| run.restless).sum();
+                let line = format!(
+                    "{mode} {sense:?} of {nodes}: others agree after {agreed}, claims for {claimed}, one {mended} \
+                     after mending, {restless} changes"
+                );
+                println!("{line}");
+                let times = [agreed, claimed, mended];
+                let in_time = times.iter().zip(bounds(mode)).all(|(time, bound)| *time <= bound);
+                if !in_time {
+                    writeln!(wrong, "{line}").expect("writing to a string");
+                }
+            }
         }
     }
-    if named[leader as usize].is_some_and(|id| id.get() == u64::from(leader)) {
-        claimed = Time::ZERO + END;
-    }
-    (claimed.since(cut), agreed.map_or(END, |at| at.since(cut)))
+    assert!(wrong.is_empty(), "too late:\n{wrong}");
 }
 
 #[test]
-fn a_leader_that_nobody_hears_is_replaced_and_never_leads_again() {
-    for nodes in [3, 5, 7] {
-        let runs: Vec<_> = (0..20).into_par_iter().map(|seed| mute(nodes, seed)).collect();
-        let claimed = runs.iter().map(|run| run.0).max().expect("some");
-        let agreed = runs.iter().map(|run| run.1).max().expect("some");
-        println!("{nodes}: claimed for {claimed} at most, others agreed after {agreed} at most");
-        assert!(claimed <= Duration::from_secs(3), "{runs:?}");
-        assert!(agreed <= Duration::from_secs(2), "{runs:?}");
-    }
+fn a_leader_that_is_deaf_or_mute_is_replaced_and_does_not_lead_until_mended() {
+    lose_all(&MODES, 5);
+}
+
+#[test]
+#[ignore = "two minutes"]
+fn a_leader_that_is_deaf_or_mute_is_replaced_in_50_seeds_of_every_mode() {
+    lose_all(&MODES, 50);
 }

@@ -135,7 +135,7 @@ fn plans_that_are_wrong_are_caught() {
         }
     });
     caught("eventual-pause", 0, "a leader that does not look at the clock", &|plan| {
-        plan.timing.guard = Duration::from_secs(3_600);
+        plan.seats.iter_mut().for_each(|seat| seat.guard = Duration::from_secs(3_600));
     });
     caught("eventual-watch", 0, "a leader that nobody watches", &|plan| {
         plan.gossip = plan.gossip.with_beat(None).expect("no beat is a choice");

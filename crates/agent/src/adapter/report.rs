@@ -16,6 +16,7 @@ impl Adapter {
         index: u64,
         mut counters: Counters,
         keys: KeyStatus,
+        peers: PeerTable,
     ) -> Status {
         (counters.accusations, counters.refuted) = (self.accusations, self.node.refuted());
         for (&reason, &count) in &self.refused {
@@ -37,6 +38,7 @@ impl Adapter {
             elections,
             same_names: self.same_names(),
             sources: self.source_statuses(now),
+            peers,
             counters,
             keys,
         }
@@ -218,11 +220,17 @@ impl Adapter {
             Why::NotHeard { since } => {
                 format!("hears others, and for {} nobody has answered it", ago(since))
             }
+            Why::HearsNobody { since } => {
+                format!("hears nobody any more for {}, though it asks", ago(since))
+            }
             Why::NotKept { since } => format!(
                 "the disk has refused what must be kept for {}: {}",
                 ago(since),
-                self.store.problem().unwrap_or("no reason given")
+                self.store.problem().unwrap_or_else(|| "no reason given".to_owned())
             ),
+            Why::BeingKept { since } => {
+                format!("the disk has been writing what must be kept for {}", ago(since))
+            }
             Why::Announced { heard } => format!("says so itself, last {} ago", ago(heard)),
             other => other.to_string(),
         }

@@ -1,10 +1,12 @@
 use bellwether_proto::{
-    Epoch,
+    Epoch, Incarnation,
     election::announce,
+    membership::medley::{self, Body},
     node::{
         AnnouncedSettings, ElectionSettings, EventualSettings, ModeSettings, Settings,
         TimingProfile,
     },
+    stack,
 };
 
 use super::*;
@@ -33,16 +35,33 @@ impl Alone {
         let (handle, inbox) = Handle::connect();
         let mut alone = Self { adapter, inbox, handle, disk, now };
         alone.adapter.start(now, &alone.inbox);
+        alone.wait_for_disk();
         alone
     }
 
+    /// With a disk that takes no time.
     fn run(&mut self, span: Duration) {
         let end = self.now + span;
-        while let Some(at) = self.adapter.deadline().filter(|&at| at <= end) {
-            self.now = at.max(self.now);
+        while self.step(end) {
+            self.wait_for_disk();
+        }
+    }
+
+    fn step(&mut self, end: Time) -> bool {
+        let due = self.adapter.deadline().filter(|&at| at <= end);
+        self.now = due.unwrap_or(end).max(self.now);
+        if due.is_some() {
             self.adapter.on_deadline(self.now, &self.inbox);
         }
-        self.now = end;
+        due.is_some()
+    }
+
+    fn wait_for_disk(&mut self) {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        while self.adapter.store.is_writing() {
+            let kept = runtime.block_on(self.adapter.written());
+            self.adapter.on_written(self.now, kept, &self.inbox);
+        }
     }
 
     fn says(&self) -> ElectionStatus {
@@ -68,11 +87,12 @@ fn bytes_that_are_no_message_are_counted_and_answered_by_nothing() {
     alone.adapter.outgoing.clear();
     let from = Peer::new(NodeId::new(7), Boot::new(1));
     let mut long = vec![0; 40];
-    long[0] = 20;
+    long[0] = 21;
     for bytes in [&[][..], &[255], &long, &[16, 1, 2, 3]] {
         alone.adapter.on_message(alone.now, from, bytes, &alone.inbox);
     }
-    assert_eq!(alone.adapter.refused.get("malformed"), Some(&4));
+    let refused = &alone.adapter.refused;
+    assert_eq!((refused.get("malformed"), refused.get("unknown-kind")), (Some(&2), Some(&2)));
     assert!(alone.adapter.outgoing.is_empty());
 }
 
@@ -101,6 +121,36 @@ fn what_the_disk_refuses_is_not_said_and_the_answer_says_why_until_it_is_taken()
         panic!("{kept:?}")
     };
     assert!(max_epoch >= epoch.counter());
+}
+
+/// What is written to is a pipe that nobody reads: whoever opens it hangs.
+#[test]
+fn a_disk_that_hangs_holds_up_nobody_and_what_it_does_not_have_is_not_said() {
+    let mut alone = Alone::new(announced());
+    let draft = alone.disk.path().join(format!("data/node.json.{}.new", std::process::id()));
+    let mode = rustix::fs::Mode::from_raw_mode(0o600);
+    rustix::fs::mkfifoat(rustix::fs::CWD, &draft, mode).unwrap();
+    alone.adapter.outgoing.clear();
+    let began = std::time::Instant::now();
+    let end = alone.now + Duration::from_millis(900);
+    while alone.step(end) {}
+    assert!(alone.adapter.store.is_writing());
+    let says = alone.says();
+    assert!(!says.is_leader && says.why.contains("writing"), "{}", says.why);
+    assert!(!alone.events().contains(&EventKind::DiskRefused), "it may be slow");
+    let end = alone.now + Duration::from_secs(20);
+    while alone.step(end) {}
+    assert!(alone.says().why.contains("does not answer"), "{}", alone.says().why);
+    assert!(alone.events().contains(&EventKind::DiskRefused));
+    assert!(alone.adapter.outgoing.is_empty(), "{:?}", alone.adapter.outgoing);
+    assert!(began.elapsed() < std::time::Duration::from_secs(5), "nobody waited for it");
+    // It comes back with an error, and then it works.
+    drop(std::fs::File::open(&draft).unwrap());
+    alone.wait_for_disk();
+    std::fs::remove_file(&draft).unwrap();
+    alone.run(Duration::from_secs(10));
+    assert!(alone.says().is_leader, "{}", alone.says().why);
+    assert!(alone.events().contains(&EventKind::DiskRecovered));
 }
 
 #[test]
@@ -256,4 +306,53 @@ fn a_source_that_fails_is_told_of_once_with_its_reason_and_its_next_try() {
     );
     let status = alone.adapter.source_statuses(alone.now);
     assert_eq!((status[0].problem.as_ref(), status[0].addresses.len()), (None, 2));
+}
+
+/// Members that come, go and are never seen again, more of them than are kept.
+#[test]
+fn what_happened_to_members_long_gone_is_forgotten() {
+    let mut alone = Alone::new(ModeSettings::Eventual(EventualSettings::default()));
+    let say = |body| {
+        let message = medley::Message {
+            sequence: 1,
+            incarnation: Incarnation::default(),
+            body,
+            updates: vec![],
+            introductions: vec![],
+        };
+        Dialect::Present.encode(&Message::Stack(stack::Message::Membership(message)))
+    };
+    let (join, leave) = (say(Body::Join { after: None }), say(Body::Leave));
+    let mut most = 0;
+    for id in 1..=3 * RECORDS as u64 {
+        let from = Peer::new(NodeId::new(id), Boot::new(1));
+        alone.adapter.on_message(alone.now, from, &join, &alone.inbox);
+        alone.adapter.on_message(alone.now, from, &leave, &alone.inbox);
+        alone.adapter.outgoing.clear();
+        alone.run(Duration::from_secs(1));
+        most = most.max(alone.adapter.records.len());
+    }
+    assert!(most >= RECORDS, "{most}: nobody was met");
+    assert!(most <= RECORDS + 1, "{most}");
+    let last = NodeId::new(3 * RECORDS as u64);
+    assert!(alone.adapter.records.contains_key(&last), "the latest stay");
+}
+
+#[test]
+fn whoever_speaks_another_version_and_a_table_that_fills_up_are_told_of_once() {
+    let mut alone = Alone::new(announced());
+    let theirs = Versions::new(2, 3).unwrap();
+    alone.adapter.on_foreign(alone.peer(), theirs, Versions::OURS, &alone.inbox);
+    let most = crate::Sealer::MOST_PEERS;
+    for remembered in [most / 2, most / 4 * 3, most - 1, most] {
+        alone.adapter.on_peers(PeerTable { remembered, most }, &alone.inbox);
+    }
+    let events = alone.handle.events_after(0).0;
+    let of = |kind| events.iter().filter(|event| event.event == kind).collect::<Vec<_>>();
+    let detail = of(EventKind::VersionsDiffer)[0].detail.clone().unwrap();
+    assert!(detail.contains("version 2 to 3 of packets and this node version 1"), "{detail}");
+    let filling = of(EventKind::TableFilling);
+    assert_eq!(filling.len(), 1);
+    let detail = filling[0].detail.clone().unwrap();
+    assert!(detail.contains("12288 nodes") && detail.contains("above 16384"), "{detail}");
 }

@@ -37,11 +37,13 @@ pub(super) async fn healthy(State(api): State<Api>, uri: Uri, headers: HeaderMap
             let failing: Vec<&str> = failing.map(|hook| hook.name.as_str()).collect();
             let sources = status.sources.iter().filter(|source| source.problem.is_some());
             let sources: Vec<_> = sources.collect();
+            let filling: &[&str] = if status.peers.is_filling() { &["peers"] } else { &[] };
             Json(json!({
                 "status": "ok",
                 "leaderless": leaderless,
                 "failing_hooks": failing,
                 "failing_sources": sources,
+                "filling": filling,
             }))
             .into_response()
         }

@@ -146,8 +146,10 @@ fn promise(field: &Field<'_>) -> Result<Promise> {
 }
 
 fn on_isolation(field: &Field<'_>) -> Result<OnIsolation> {
-    let allowed = "\"hold\", \"step-down\", or \"hold-for\" and a duration: \"hold-for 30s\"";
+    let allowed =
+        "\"auto\", \"hold\", \"step-down\", or \"hold-for\" and a duration: \"hold-for 30s\"";
     match field.text()? {
+        "auto" => Ok(OnIsolation::Auto),
         "hold" => Ok(OnIsolation::Hold),
         "step-down" => Ok(OnIsolation::StepDown),
         text => {

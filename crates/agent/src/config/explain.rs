@@ -147,6 +147,11 @@ fn election(config: &Config, election: &Election, members: u32) -> ExplainedElec
                     .to_owned(),
             );
             words.push(match eventual.on_isolation {
+                OnIsolation::Auto => {
+                    "A leader that loses two others or more at once takes itself for cut off and stops; one \
+                     that loses them one by one, or its only partner, goes on leading."
+                        .to_owned()
+                }
                 OnIsolation::Hold => {
                     "A leader that hears nobody goes on leading: a cut-off node still has a leader, and \
                      so have the others."

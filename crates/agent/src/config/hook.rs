@@ -194,7 +194,7 @@ pub(crate) fn is_about_leading(kind: EventKind) -> bool {
     matches!(kind, EventKind::BecameLeader | EventKind::StoppedLeading)
 }
 
-pub(crate) const EVENTS: [(&str, EventKind); 21] = [
+pub(crate) const EVENTS: [(&str, EventKind); 23] = [
     ("member-join", EventKind::MemberJoin),
     ("member-suspect", EventKind::MemberSuspect),
     ("member-alive", EventKind::MemberAlive),
@@ -208,6 +208,8 @@ pub(crate) const EVENTS: [(&str, EventKind); 21] = [
     ("stopped-leading", EventKind::StoppedLeading),
     ("settings-differ", EventKind::SettingsDiffer),
     ("same-name", EventKind::SameName),
+    ("versions-differ", EventKind::VersionsDiffer),
+    ("table-filling", EventKind::TableFilling),
     ("duplicate-identity", EventKind::DuplicateIdentity),
     ("stalled", EventKind::Stalled),
     ("disk-refused", EventKind::DiskRefused),

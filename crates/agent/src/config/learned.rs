@@ -38,12 +38,12 @@ pub(super) fn read(section: &mut Section<'_>, config: &Config) -> Result<Learned
         tenure: section.or("tenure", TENURE, Field::duration)?,
         margin: section.or("margin", MARGIN, |field| field.integer(0..=100))?,
     };
-    let guard = config.timing.guard;
-    if let Some(field) = lease.filter(|_| learned.lease(&config.timing) <= guard) {
+    let ack = config.timing.ack;
+    if let Some(field) = lease.filter(|_| learned.lease(&config.timing) <= ack * 4) {
         let problem = format!(
-            "must be longer than guard of {guard}, or others would elect before a leader that was stopped gives up"
+            "must be longer than four times the ack of {ack}, or one late answer would depose a leader"
         );
-        return Err(field.error(problem).with_allowed("a longer lease, or a shorter timing.guard"));
+        return Err(field.error(problem).with_allowed("a longer lease, or a shorter timing.ack"));
     }
     Ok(learned)
 }

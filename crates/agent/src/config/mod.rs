@@ -10,13 +10,13 @@ use std::{
 };
 
 use self::field::{Field, Result};
-use bellwether_proto::node::check_name;
 pub use bellwether_proto::node::{
     AnnouncedSettings as Announced, CentralSettings as Central, ElectionSettings as Election,
     EventualSettings as Eventual, Feedback, Keeping, LearnedSettings as Learned,
     LeasedSettings as Leased, ModeSettings as Mode, Neighbours, OnIsolation, Policy, Spread,
     Timing, TimingProfile as Profile,
 };
+use bellwether_proto::node::{check_name, packet::Dialect};
 
 pub use self::{
     error::{ConfigError, Place, quote},
@@ -103,6 +103,9 @@ pub struct Config {
     pub tables: BTreeMap<String, Table>,
     /// What it runs when something happens.
     pub hooks: Vec<Hook>,
+    /// How it writes packets and files; nobody's to set, but tests'.
+    #[doc(hidden)]
+    pub dialect: Dialect,
     /// Who said so, by field; what is not here is a default.
     sources: BTreeMap<String, String>,
 }
@@ -139,6 +142,7 @@ impl Config {
             elections: vec![Election::default()],
             tables: BTreeMap::new(),
             hooks: Vec::new(),
+            dialect: Dialect::Present,
             sources: BTreeMap::new(),
         }
     }

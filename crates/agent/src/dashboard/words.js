@@ -148,6 +148,8 @@ export function sentence(event) {
     case 'member-leave': return ['left', [who, ' said goodbye'], false];
     case 'member-update': return ['unknown', [who, ' introduced itself'], false];
     case 'same-name': return ['suspect', [event.detail], true];
+    case 'table-filling': return ['suspect', [event.detail], true];
+    case 'versions-differ': return ['suspect', [who, ` cannot be talked to: ${event.detail}`], true];
     case 'settings-differ': return ['suspect', [who, ` has other settings for ${where}: ${event.detail}`], true];
     case 'duplicate-identity': return ['failed', [who, ' runs under our identity'], false];
     case 'disk-refused': return ['failed', ['the disk', ` refuses what must be kept: ${event.detail}`], false];

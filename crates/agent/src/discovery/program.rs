@@ -196,7 +196,17 @@ pub(super) mod tests {
         let error = find(&path).await.unwrap_err().to_string();
         assert_eq!(error, "did not end within 10 s and was killed");
         let pid = fs::read_to_string(pid).unwrap();
-        let stat = fs::read_to_string(format!("/proc/{}/stat", pid.trim()));
-        assert!(stat.is_err() || stat.is_ok_and(|stat| stat.contains(") Z ")), "it still runs");
+        let gone = || {
+            let stat = fs::read_to_string(format!("/proc/{}/stat", pid.trim()));
+            stat.is_err() || stat.is_ok_and(|stat| stat.contains(") Z "))
+        };
+        // A signal is on its way for a moment.
+        for _ in 0..100 {
+            if gone() {
+                return;
+            }
+            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+        }
+        panic!("it still runs");
     }
 }

@@ -3,8 +3,9 @@
 use bellwether_proto::{Boot, Time};
 
 use super::{
-    Answer, Sealer, is_plausible,
-    packet::{Header, Kind, read_welcome},
+    Answer, Sealer,
+    packet::{Header, Kind, Welcome},
+    table::is_plausible,
 };
 use crate::drop::Drop;
 
@@ -34,8 +35,8 @@ impl Sealer {
         }
         self.answer = match header.kind {
             Kind::Hello => {
-                let answers = header.number as u32;
-                Some(Answer::Welcome { to: header.from, answers, newest: self.me.boot })
+                let (answers, newest) = (header.number, Some(self.me.boot));
+                Some(Answer::Welcome { to: header.from, answers, newest })
             }
             Kind::Group => Some(Answer::Hello),
             Kind::Message | Kind::Welcome => None,
@@ -52,7 +53,7 @@ impl Sealer {
 
     /// A later life of ours answers something that we said: if not that we asked whether it lives, then what we said first.
     pub(super) fn on_own_welcome(&mut self, from: Boot, body: &[u8]) -> Result<(), Drop> {
-        let (answers, _) = read_welcome(body)?;
+        let Welcome { answers, .. } = Welcome::read(body, self.next)?;
         self.greeted |= self.challenged == Some(answers);
         self.supersede(from);
         Ok(())

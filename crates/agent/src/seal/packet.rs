@@ -1,5 +1,7 @@
 //! The bytes of packets and streams: headers, keys, nonces, and the cipher around them.
 
+use std::fmt;
+
 use bellwether_proto::{
     Boot, NodeId, Peer,
     wire::{DecodeError, Reader},
@@ -65,18 +67,122 @@ pub(super) enum Kind {
     Welcome = 3,
 }
 
-/// What it answers, and the receiver's newest life if that is not the one addressed.
-pub(super) fn read_welcome(body: &[u8]) -> Result<(u32, Boot), Drop> {
-    let (&answers, newest) = body.split_first_chunk().ok_or(Drop::Malformed)?;
-    let newest = match newest.try_into() {
-        Ok(newest) => u64::from_le_bytes(newest),
-        Err(_) if newest.is_empty() => 0,
-        Err(_) => return Err(Drop::Malformed),
-    };
-    Ok((u32::from_le_bytes(answers), Boot::new(newest)))
+/// The versions of packets that a node speaks: all from one to another.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Versions {
+    oldest: u8,
+    newest: u8,
+}
+
+impl Versions {
+    /// What this build speaks.
+    pub const OURS: Self = Self { oldest: VERSION, newest: VERSION };
+    /// What a later version might speak, for tests of this one: the same, and one more that looks no different.
+    pub const NEXT: Self = Self { oldest: VERSION, newest: VERSION + 1 };
+
+    /// From the oldest to the newest, each from 1 to 15.
+    pub const fn new(oldest: u8, newest: u8) -> Option<Self> {
+        let possible = 0 < oldest && oldest <= newest && newest <= VERSION_BITS;
+        if possible { Some(Self { oldest, newest }) } else { None }
+    }
+
+    /// The oldest of them.
+    pub const fn oldest(self) -> u8 {
+        self.oldest
+    }
+
+    /// The newest of them.
+    pub const fn newest(self) -> u8 {
+        self.newest
+    }
+
+    /// The newest that both speak.
+    pub fn common(self, other: Self) -> Option<u8> {
+        let newest = self.newest.min(other.newest);
+        (newest >= self.oldest.max(other.oldest)).then_some(newest)
+    }
+
+    const fn contains(self, version: u8) -> bool {
+        self.oldest <= version && version <= self.newest
+    }
+
+    pub(super) const fn to_byte(self) -> u8 {
+        self.oldest << 4 | self.newest
+    }
+
+    pub(super) fn from_byte(byte: u8) -> Result<Self, Drop> {
+        Self::new(byte >> 4, byte & VERSION_BITS).ok_or(Drop::Malformed)
+    }
+}
+
+impl fmt::Display for Versions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { oldest, newest } = self;
+        if oldest == newest { write!(f, "{oldest}") } else { write!(f, "{oldest} to {newest}") }
+    }
+}
+
+/// What a hello says. Whatever a later version puts behind it is skipped.
+pub(super) struct Hello {
+    pub(super) speaks: Versions,
+    /// Whether it asks somebody who spoke first, and so is always answered by a welcome.
+    pub(super) asks_back: bool,
+}
+
+impl Hello {
+    pub(super) fn write(&self) -> [u8; GREETING] {
+        let mut body = [0; GREETING];
+        body[0] = self.speaks.to_byte();
+        body[1] = u8::from(self.asks_back);
+        body
+    }
+
+    pub(super) fn read(body: &[u8]) -> Result<Self, Drop> {
+        let &[speaks, flags, ..] = body else { return Err(Drop::Malformed) };
+        Ok(Self { speaks: Versions::from_byte(speaks)?, asks_back: flags & 1 != 0 })
+    }
+}
+
+/// What a welcome says. Whatever a later version puts behind it is skipped.
+pub(super) struct Welcome {
+    /// The number of the hello, or message, it answers.
+    pub(super) answers: u64,
+    pub(super) speaks: Versions,
+    /// The receiver's newest life, if that is not the one addressed.
+    pub(super) newest: Option<Boot>,
+}
+
+impl Welcome {
+    pub(super) fn write(&self) -> ([u8; WELCOME], usize) {
+        let mut body = [0; WELCOME];
+        body[..ECHO].copy_from_slice(&self.answers.to_le_bytes()[..ECHO]);
+        body[ECHO] = self.speaks.to_byte();
+        let Some(newest) = self.newest else { return (body, WELCOME - 8) };
+        body[ECHO + 1..].copy_from_slice(&newest.get().to_le_bytes());
+        (body, WELCOME)
+    }
+
+    /// `next` is the number of our next packet: what is answered has a smaller one.
+    pub(super) fn read(body: &[u8], next: u64) -> Result<Self, Drop> {
+        let (echo, rest) = body.split_at_checked(ECHO).ok_or(Drop::Malformed)?;
+        let mut low = [0; 8];
+        low[..ECHO].copy_from_slice(echo);
+        let low = u64::from_le_bytes(low);
+        let recent = next & !ECHO_BITS | low;
+        let answers = if recent < next { recent } else { recent.saturating_sub(ECHO_BITS + 1) };
+        let (&speaks, rest) = rest.split_first().ok_or(Drop::Malformed)?;
+        let newest = match rest.first_chunk() {
+            Some(&newest) => Some(Boot::new(u64::from_le_bytes(newest))),
+            None if rest.is_empty() => None,
+            None => return Err(Drop::Malformed),
+        };
+        let speaks = Versions::from_byte(speaks)?;
+        Ok(Self { answers, speaks, newest })
+    }
 }
 
 pub(super) struct Header {
+    pub(super) version: u8,
     pub(super) kind: Kind,
     pub(super) cluster_hint: u8,
     pub(super) key_hint: u8,
@@ -87,23 +193,31 @@ pub(super) struct Header {
 
 impl Header {
     /// Of a datagram, behind which there must be room for a tag.
-    pub(super) fn read(packet: &[u8]) -> Result<Self, Drop> {
-        let (header, left) = Self::split(packet)?;
+    pub(super) fn read(packet: &[u8], ours: Versions) -> Result<Self, Drop> {
+        let (header, left) = Self::split(packet, ours)?;
         if left < TAG { Err(Drop::Short) } else { Ok(header) }
     }
 
     /// Of a stream: nothing else.
-    pub(super) fn read_exact(bytes: &[u8]) -> Result<Self, Drop> {
-        let (header, left) = Self::split(bytes)?;
+    pub(super) fn read_exact(bytes: &[u8], ours: Versions) -> Result<Self, Drop> {
+        let (header, left) = Self::split(bytes, ours)?;
         if left == 0 { Ok(header) } else { Err(Drop::Malformed) }
     }
 
-    fn split(packet: &[u8]) -> Result<(Self, usize), Drop> {
+    fn split(packet: &[u8], ours: Versions) -> Result<(Self, usize), Drop> {
         let &[first, second, key_hint, ..] = packet else { return Err(Drop::Short) };
         if first & !VERSION_BITS != MAGIC {
             return Err(Drop::NotOurs);
         }
-        if first & VERSION_BITS != VERSION {
+        let kind = match second >> 6 {
+            0 => Kind::Message,
+            1 => Kind::Group,
+            2 => Kind::Hello,
+            _ => Kind::Welcome,
+        };
+        // By greetings nodes find out what they have in common: they look the same in all versions.
+        let version = first & VERSION_BITS;
+        if !ours.contains(version) && matches!(kind, Kind::Message | Kind::Group) {
             return Err(Drop::Version);
         }
         let mut reader = Reader::new(&packet[3..]);
@@ -111,15 +225,10 @@ impl Header {
             DecodeError::Short { .. } => Drop::Short,
             _ => Drop::Malformed,
         })?;
-        let kind = match second >> 6 {
-            0 => Kind::Message,
-            1 => Kind::Group,
-            2 => Kind::Hello,
-            _ => Kind::Welcome,
-        };
         let length = FIXED_HEADER + varint_len(boot) + varint_len(number);
         let from = Peer::new(NodeId::new(id), Boot::new(boot));
-        let header = Self { kind, cluster_hint: second & HINT, key_hint, from, number, length };
+        let cluster_hint = second & HINT;
+        let header = Self { version, kind, cluster_hint, key_hint, from, number, length };
         Ok((header, packet.len() - length))
     }
 
@@ -220,16 +329,21 @@ pub(super) fn check_chunk(chunk: &[u8], last: bool) -> Result<(), Drop> {
 
 pub(super) const MAGIC: u8 = 0xB0;
 const VERSION_BITS: u8 = 0x0F;
-pub(super) const VERSION: u8 = 1;
+/// The form of packets described in the [module](super).
+const VERSION: u8 = 1;
 /// The bits of the second byte that speak of the cluster.
 pub(super) const HINT: u8 = 0x3F;
 pub(super) const FIXED_HEADER: usize = 3 + 8;
 /// With both varints at their longest.
 pub(crate) const MAX_HEADER: usize = FIXED_HEADER + 20;
 pub(super) const TAG: usize = 16;
-pub(super) const ECHO: usize = 4;
-/// The longest body of a welcome.
-pub(super) const WELCOME: usize = ECHO + 8;
+/// How much of a number is repeated: no two of the last 2^40 have it in common, which are 34 years of a thousand a second.
+const ECHO: usize = 5;
+const ECHO_BITS: u64 = (1 << (8 * ECHO)) - 1;
+/// The longest body of a welcome. A hello is as long, and no longer than the shortest packet to a group.
+pub(super) const WELCOME: usize = ECHO + 1 + 8;
+/// What is said of a hello's body; the rest is zeros.
+pub(super) const GREETING: usize = 2;
 /// Plain bytes of a stream's chunk: what is read, and allocated, before its sender is known.
 pub(crate) const CHUNK: usize = 16 * 1024;
 /// What a chunk is longer by once it is sealed.

@@ -33,7 +33,7 @@ enum State {
     #[default]
     None,
     /// So often, and when last.
-    Asking(usize, Time),
+    Asking(u8, Time),
     /// It was heard at such an address, or found not to be there.
     Over,
 }
@@ -91,7 +91,7 @@ impl Doubt {
                 self.state = State::Asking(tries + 1, now);
                 match usable {
                     [] => Asked::Nobody,
-                    some => Asked::At(some[tries % some.len()]),
+                    some => Asked::At(some[usize::from(tries) % some.len()]),
                 }
             }
         }
@@ -99,7 +99,7 @@ impl Doubt {
 }
 
 /// One would be enough, if none were lost: of a fifth lost, five are in one case of two hundred.
-const TRIES: usize = 5;
+const TRIES: u8 = 5;
 const PAUSE: Duration = Duration::from_secs(1);
 
 #[cfg(test)]

@@ -12,8 +12,8 @@ use std::{
 use bellwether_agent::{
     Agreement, CentralStatus, Config, Counters, Differing, ElectionStatus, Event, EventKind,
     Handle, Identity, Inbox, KeyStatus, KeyUser, LeaderStatus, MapNode, MapStatus, MemberState,
-    MemberStatus, Position, Reach, Refused, Request, Requested, Role, SameName, ScoreStatus,
-    SourceStatus, Status, Verdict,
+    MemberStatus, PeerTable, Position, Reach, Refused, Request, Requested, Role, SameName,
+    ScoreStatus, SourceStatus, Status, Verdict,
     api::{Act, Actor, Api, Stage, Token, serve},
     hooks::HookView,
 };
@@ -167,6 +167,7 @@ pub(crate) fn status() -> Status {
                 next_ms: None,
             },
         ],
+        peers: PeerTable { remembered: 13_000, most: 16_384 },
         counters: Counters { dropped: BTreeMap::from([("replay", 3)]), ..Counters::default() },
         keys: KeyStatus {
             stage: "settled",

@@ -38,6 +38,8 @@ struct Agent {
     host: usize,
     /// Besides those of all.
     flags: Vec<String>,
+    /// What runs, if it is not the build under test.
+    binary: Option<String>,
     process: Option<Child>,
     heard: Arc<Mutex<Vec<Heard>>>,
     over: Arc<AtomicBool>,
@@ -133,6 +135,7 @@ impl<'n> Agents<'n> {
         all.join = Some(join.iter().map(|&one| one.to_owned()).collect());
         all.resolvers = resolvers.map(Path::to_owned);
         let agent = |&host| Agent {
+            binary: None,
             host,
             flags: vec![],
             process: None,
@@ -164,6 +167,7 @@ impl<'n> Agents<'n> {
         let agent = |&host| Agent {
             host,
             flags: own(host),
+            binary: None,
             process: None,
             heard: Arc::default(),
             over: Arc::new(AtomicBool::new(false)),
@@ -188,6 +192,12 @@ impl<'n> Agents<'n> {
         self.agents[at].process = Some(self.spawn(at, host, &folder, &self.log(at)));
     }
 
+    /// Starts the agent again with other flags of its own, and from another binary if one is named.
+    pub(crate) fn run_as(&mut self, at: usize, binary: Option<String>, flags: Vec<String>) {
+        (self.agents[at].binary, self.agents[at].flags) = (binary, flags);
+        self.run(at);
+    }
+
     /// Starts the agent of one host on another host, with a copy of its disk. What it says is written into that folder.
     pub(crate) fn run_copy(&self, at: usize, host: usize, folder: &Path) -> Child {
         self.spawn(at, host, folder, &folder.join(COPY_LOG))
@@ -199,13 +209,14 @@ impl<'n> Agents<'n> {
     }
 
     fn spawn(&self, at: usize, host: usize, folder: &Path, log: &Path) -> Child {
+        let program = self.agents[at].binary.clone().unwrap_or_else(binary);
         let mut command = match &self.resolvers {
-            None => self.net.host(host).command(&binary()),
+            None => self.net.host(host).command(&program),
             // A file system of its own, so far.
             Some(file) => {
                 let mut command = self.net.host(host).command("unshare");
                 let script = "mount --bind \"$0\" /etc/resolv.conf && exec \"$@\"";
-                command.args(["--mount", "--", "sh", "-c", script]).arg(file).arg(binary());
+                command.args(["--mount", "--", "sh", "-c", script]).arg(file).arg(&program);
                 command
             }
         };

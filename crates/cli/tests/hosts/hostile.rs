@@ -270,7 +270,7 @@ fn lives_of_the_leader_that_cannot_be_or_say_nothing_evict_nobody() {
     let ring = KeyRing::read(&agents.key_file()).expect("the cluster's key");
     let calm = Calm::of(&agents);
     let victim = lives[calm.leader];
-    for (later, reason) in [(1 << 63, "implausible-boot"), (1, "malformed")] {
+    for (later, reason) in [(1 << 63, "implausible-boot"), (1, "unknown-kind")] {
         let boot = Boot::new(victim.boot.get() + later);
         for at in agents.all().filter(|&at| at != calm.leader) {
             let mut thief = Sealer::new(&ring, "garden", Peer::new(victim.id, boot));

@@ -24,6 +24,7 @@ mod agreement;
 mod attacker;
 mod central;
 mod grid;
+mod half_broken;
 mod host_faults;
 mod hostile;
 mod identity;
@@ -32,8 +33,10 @@ mod learned;
 mod leased;
 mod measured;
 mod recorded;
+mod stalls;
 mod start;
 mod tentative;
+mod upgrade;
 mod watch;
 
 use std::{
@@ -243,8 +246,8 @@ fn a_leader_that_was_stopped_does_not_claim_to_lead_when_it_wakes() {
         let leader = formed(&agents, seconds(30));
         let led = agents.leader(leader).and_then(|answer| answer.epoch).expect("it leads");
         agents.signal(leader, Signal::STOP);
-        // Just longer than the guard, or long enough for the others to have another leader.
-        thread::sleep(Duration::from_millis(if attempt % 2 == 0 { 3_000 } else { 600 }));
+        // Just longer than the guard and a beat, or long enough for the others to have another leader.
+        thread::sleep(Duration::from_millis(if attempt % 2 == 0 { 3_000 } else { 1_200 }));
         let waiting = agents.put(leader, "/v1/leader").expect("the kernel takes it");
         let woken = Instant::now();
         agents.signal(leader, Signal::CONT);
@@ -261,7 +264,7 @@ fn a_leader_that_was_stopped_does_not_claim_to_lead_when_it_wakes() {
         claims += answers.iter().filter(|it| it.is_leader && it.epoch <= Some(led)).count();
     }
     println!(
-        "leader stopped 20 times, for 3 s and 0.6 s in turn: {claims} answers after waking claimed the old \
+        "leader stopped 20 times, for 3 s and 1.2 s in turn: {claims} answers after waking claimed the old \
          epoch; a newer one was known after {:.2} s (p50), {:.2} s (max)",
         learnt.quantile(0.5),
         learnt.quantile(1.0),

@@ -12,18 +12,40 @@ use serde_json::Value;
 use super::{Client, System, View, name};
 use crate::{Failure, client};
 
-/// Where the binary is that is measured.
-pub(crate) struct Bellwether(pub(crate) PathBuf);
+/// What is measured.
+pub(crate) struct Bellwether {
+    /// Where the binary is.
+    pub(crate) binary: PathBuf,
+    /// Of its one election.
+    pub(crate) mode: Mode,
+}
+
+/// How its election is decided.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Mode {
+    Eventual,
+    Leased,
+    Learned,
+}
 
 const API: u16 = 7739;
 
 impl System for Bellwether {
     fn name(&self) -> &'static str {
-        "Bellwether"
+        match self.mode {
+            Mode::Eventual => "Bellwether",
+            Mode::Leased => "leased",
+            Mode::Learned => "learned",
+        }
     }
 
     fn settings(&self) -> String {
-        "timing=lan, one eventual election (its defaults), encrypted".to_owned()
+        let mode = match self.mode {
+            Mode::Eventual => "eventual",
+            Mode::Leased => "leased",
+            Mode::Learned => "learned",
+        };
+        format!("timing=lan, one {mode} election (its defaults), encrypted")
     }
 
     fn naming(&self) -> &'static str {
@@ -35,9 +57,9 @@ impl System for Bellwether {
     }
 
     fn version(&self) -> Result<String, Failure> {
-        let output = Command::new(&self.0).arg("--version").output();
+        let output = Command::new(&self.binary).arg("--version").output();
         let output =
-            output.map_err(|error| Failure::new(format!("{}: {error}", self.0.display())))?;
+            output.map_err(|error| Failure::new(format!("{}: {error}", self.binary.display())))?;
         let text = String::from_utf8_lossy(&output.stdout);
         Ok(text.trim().trim_start_matches("bellwether ").to_owned())
     }
@@ -45,14 +67,15 @@ impl System for Bellwether {
     fn prepare(&self, folder: &Path, _: usize) -> Result<(), Failure> {
         let fail = |error| Failure::new(format!("{}: {error}", folder.display()));
         fs::create_dir_all(folder).map_err(fail)?;
-        let made = Command::new(&self.0).arg("keygen").arg(folder.join("key")).output();
-        let made = made.map_err(|error| Failure::new(format!("{}: {error}", self.0.display())))?;
+        let made = Command::new(&self.binary).arg("keygen").arg(folder.join("key")).output();
+        let made =
+            made.map_err(|error| Failure::new(format!("{}: {error}", self.binary.display())))?;
         let why = String::from_utf8_lossy(&made.stderr);
         made.status.success().then_some(()).ok_or_else(|| Failure::new(why.into_owned()))
     }
 
     fn command(&self, net: &Net, folder: &Path, at: usize, count: usize) -> Command {
-        let mut command = net.host(at).command(&self.0.to_string_lossy());
+        let mut command = net.host(at).command(&self.binary.to_string_lossy());
         let address = |at| format!("{}:7738", Net::address(at));
         command
             .args(["agent", "--name", &name(at), "--cluster", "garden", "--timing", "lan"])
@@ -60,6 +83,14 @@ impl System for Bellwether {
             .args(["--data-dir".as_ref(), folder.join(name(at)).as_os_str()])
             .args(["--bind", &address(at), "--join"])
             .args((0..count.min(3)).map(address));
+        let names: Vec<String> = (0..count).map(|at| format!("\"{}\"", name(at))).collect();
+        let (mode, key) = match self.mode {
+            Mode::Eventual => return command,
+            Mode::Leased => ("leased", "members"),
+            Mode::Learned => ("learned", "voters"),
+        };
+        command.args(["--set", &format!("election.default.mode={mode}")]);
+        command.args(["--set", &format!("election.default.{key}=[{}]", names.join(","))]);
         command
     }
 

@@ -59,6 +59,8 @@ pub struct Paths {
 /// The ways to one member.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 struct Link {
+    /// Its life, as far as it was heard.
+    boot: Option<Boot>,
     /// When it was last heard directly, if ever.
     heard: Option<Time>,
     /// The first word we sent it directly since then that is answered.
@@ -68,6 +70,8 @@ struct Link {
     /// When it last told us, by way of another, that it does not hear us.
     unheard: Option<Time>,
     way: Option<Way>,
+    /// The first question to it since a word of its own came, by any way.
+    sought: Option<Time>,
     /// When others were last asked to carry a word to it by any way, and how often since one of its own came.
     flooded: Option<Time>,
     floods: u8,
@@ -114,11 +118,24 @@ impl Paths {
         Self { me, manner, links, numbered: 0, answered: None, carried }
     }
 
+    /// This life of a member speaks. What an earlier one was asked it cannot answer: that it does not says nothing of
+    /// whether we are heard.
+    pub fn met(&mut self, peer: Peer) {
+        if peer.id == self.me {
+            return;
+        }
+        let link = self.links.entry(peer.id).or_default();
+        if link.boot.is_none_or(|boot| boot < peer.boot) {
+            (link.boot, link.asked) = (Some(peer.boot), None);
+        }
+    }
+
     /// A packet of this member has reached us directly.
     pub fn heard(&mut self, now: Time, from: NodeId) {
         if from != self.me {
             let link = self.links.entry(from).or_default();
-            (link.heard, link.waiting, link.floods) = (Some(now), None, 0);
+            (link.heard, link.waiting) = (Some(now), None);
+            (link.sought, link.floods) = (None, 0);
         }
     }
 
@@ -128,16 +145,62 @@ impl Paths {
         self.links.values_mut().for_each(|link| link.asked = None);
     }
 
-    /// Whether we hear somebody who does not answer, and for as long as `patience` nobody has answered: then it is us that
-    /// nobody hears (HB-9). Who hears nobody at all is alone, which is something else.
-    pub fn is_unheard(&self, now: Time, patience: Duration) -> bool {
+    /// Whether we hear somebody who does not answer, and for as long as `patience` nobody has answered, of two that were
+    /// asked if there are two: then it is us that nobody hears (HB-9). One that speaks and does not answer may be deaf. Who
+    /// hears nobody at all is alone, which is something else.
+    pub fn is_unheard(&self, now: Time, patience: Duration, company: &[NodeId]) -> bool {
         let silent = |at: Time| now.since(at) >= patience;
         let speaks = |link: &Link| {
             let late = link.asked.filter(|&at| silent(at)).map(|at| at + self.manner.doubt * 3);
             let heard = link.heard.filter(|&at| now.since(at) < patience * RECENT);
             late.is_some_and(|late| heard >= Some(late))
         };
-        self.answered.is_none_or(silent) && self.links.values().any(speaks)
+        self.answered.is_none_or(silent)
+            && self.links.values().any(speaks)
+            && self.late(now, company) >= company.len().clamp(1, 2)
+    }
+
+    /// Whether somebody spoke lately.
+    pub fn hears_any(&self, now: Time, patience: Duration) -> bool {
+        let heard = self.links.values().filter_map(|link| link.heard).max();
+        heard.is_some_and(|at| now.since(at) < patience * RECENT)
+    }
+
+    /// How many of these should have answered by now, and nobody has.
+    fn late(&self, now: Time, among: &[NodeId]) -> usize {
+        let late = |at: Time| now.since(at) >= self.manner.doubt * 3;
+        let asked = |id: &&NodeId| self.links.get(id).is_some_and(|l| l.asked.is_some_and(late));
+        among.iter().filter(asked).count()
+    }
+
+    /// What this member was asked before it was there, it cannot answer.
+    pub fn forget_question(&mut self, id: NodeId) {
+        if let Some(link) = self.links.get_mut(&id) {
+            link.asked = None;
+        }
+    }
+
+    /// Questions from before now do not count: who asks for a living asks often, and judges sooner.
+    pub fn ask_anew(&mut self) {
+        self.links.values_mut().for_each(|link| link.asked = None);
+    }
+
+    /// The first question since anybody last answered, if one is open.
+    pub fn waits_since(&self) -> Option<Time> {
+        self.links.values().filter_map(|link| link.asked).min()
+    }
+
+    /// When somebody last answered.
+    pub const fn last_answer(&self) -> Option<Time> {
+        self.answered
+    }
+
+    /// Whether we have asked two or more of those who were there, and nobody at all has spoken since the first question, which was `patience` ago:
+    /// then it is us who hear nobody (HB-10).
+    pub fn is_deaf(&self, now: Time, patience: Duration, company: &[NodeId]) -> bool {
+        let speaks = |since: Time| self.links.values().any(|link| link.heard >= Some(since));
+        let silent = |since: Time| now.since(since) >= patience && !speaks(since);
+        self.late(now, company) >= 2 && self.waits_since().is_some_and(silent)
     }
 
     /// `by` has brought a word. Whether it is new; nothing is learnt from copies.
@@ -148,7 +211,8 @@ impl Paths {
         }
         if by != origin.id {
             let link = self.links.entry(origin.id).or_default();
-            (link.way, link.floods) = (Some(Way { by, brought: now, waiting: None }), 0);
+            link.way = Some(Way { by, brought: now, waiting: None });
+            (link.sought, link.floods) = (None, 0);
             if ours && unheard {
                 link.unheard = Some(now);
             }
@@ -200,6 +264,7 @@ impl Paths {
             let link = self.links.entry(to).or_default();
             link.waiting = link.waiting.or(Some(now));
             link.asked = link.asked.or(Some(now));
+            link.sought = link.sought.or(Some(now));
         }
         detour
     }
@@ -277,10 +342,10 @@ impl Paths {
         by
     }
 
-    /// Whoever has been silent for long is probably gone, and costs everybody a packet each time.
+    /// Whoever has answered nothing for long is probably gone, and costs everybody a packet each time. Whoever has merely not
+    /// been asked is not.
     fn may_flood(&self, now: Time, link: &Link) -> bool {
-        let last = link.heard.max(link.way.map(|way| way.brought)).or(link.waiting);
-        let silent = last.map_or(Duration::ZERO, |at| now.since(at));
+        let silent = link.sought.map_or(Duration::ZERO, |at| now.since(at));
         let pause = match silent < self.manner.doubt * 8 {
             true => Duration::ZERO,
             false => silent.div(8).min(self.manner.doubt * 16),
@@ -323,6 +388,22 @@ mod tests {
     /// A word of `origin` for us, or not.
     fn word(origin: u64, number: u64, ours: bool, unheard: bool) -> Brought {
         Brought { origin: Peer::new(id(origin), Boot::new(1)), number, ours, unheard }
+    }
+
+    /// It was asked, died, and is back before anybody else was asked.
+    #[test]
+    fn a_new_life_need_not_answer_what_the_last_one_was_asked() {
+        for reborn in [false, true] {
+            let mut paths = paths(9);
+            let life = |boot| Peer::new(id(1), Boot::new(boot));
+            paths.met(life(1));
+            paths.heard(at(0), id(1));
+            paths.answered(at(0));
+            paths.send(at(10), id(1), true);
+            paths.met(life(if reborn { 2 } else { 1 }));
+            paths.heard(at(500), id(1));
+            assert_eq!(paths.is_unheard(at(1_100), DOUBT * 10, &[id(1)]), !reborn);
+        }
     }
 
     #[test]
@@ -415,6 +496,16 @@ mod tests {
             !paths.brought(at(60_002), id(2), word(1, 6, true, true)),
             "of a life that is over"
         );
+    }
+
+    #[test]
+    fn whoever_was_not_asked_for_long_is_sought_as_often_as_anybody() {
+        let mut paths = paths(9);
+        [1, 2].into_iter().for_each(|other| paths.heard(at(0), id(other)));
+        paths.send(at(60_000), id(1), true);
+        for now in [60_100, 60_150, 60_200] {
+            assert_eq!(paths.send(at(now), id(1), true).by, [id(2)], "{now}");
+        }
     }
 
     #[test]

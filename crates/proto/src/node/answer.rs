@@ -13,7 +13,7 @@ use crate::{
     leadership::{Election as _, Leadership, Mode, Why},
     membership::medley::{DetailsTooLong, Medley},
     stack::Group,
-    time::Time,
+    time::{Duration, Time},
 };
 
 impl Node {
@@ -42,10 +42,18 @@ impl Node {
         matches!(self.phase, Phase::Running | Phase::Leaving { .. })
     }
 
-    /// Whether it was stopped for longer than it may lead unseen: the next input makes it give up leading. A host asks
-    /// before it reads its sockets, and throws away what waited there meanwhile.
+    /// Whether it was stopped for so long that it may have been replaced in some election: the next input makes it give up
+    /// leading there. A host asks before it reads its sockets, and throws away what waited there meanwhile.
     pub fn is_late(&self, now: Time) -> bool {
-        self.is_running() && self.due != Time::NEVER && now.since(self.due) > self.plan.timing.guard
+        self.is_running() && self.late_by(now) > self.plan.guard()
+    }
+
+    /// By how much it is woken too late.
+    pub(super) fn late_by(&self, now: Time) -> Duration {
+        match self.due {
+            Time::NEVER => Duration::ZERO,
+            due => now.since(due),
+        }
     }
 
     /// How often it has contradicted an accusation.
@@ -189,12 +197,9 @@ impl Node {
         let answer = match &seat.contest {
             Contest::Eventual => match self.stack.election(seat.group) {
                 // Whoever is told that this node leads acts on it.
-                Some(election) => match (election.tentative(), self.unheard) {
-                    (Some(since), _) => Leadership::unknown(mode, Why::Electing { since }),
-                    (None, Some(since)) if election.leadership().leader == Some(self.me.id) => {
-                        Leadership::unknown(mode, Why::NotHeard { since })
-                    }
-                    (None, _) => election.leadership(),
+                Some(election) => match election.tentative() {
+                    Some(since) => Leadership::unknown(mode, Why::Electing { since }),
+                    None => election.leadership(),
                 },
                 None => Leadership::unknown(mode, Why::NotRunning),
             },
@@ -203,6 +208,14 @@ impl Node {
             Contest::Learned(learned) => learned.leadership(),
             Contest::Central(central) => central.leadership(now),
         };
+        if answer.leader == Some(self.me.id)
+            && let Some(why) = self.lacks_a_sense(at)
+        {
+            return Leadership::unknown(mode, why);
+        }
+        if let Some(since) = self.unkept_since(seat.group, answer.epoch) {
+            return Leadership::unknown(mode, Why::BeingKept { since });
+        }
         match self.alone.filter(|&since| self.gives_up(at, now, since)) {
             Some(since) => Leadership::unknown(mode, Why::Electing { since }),
             None => answer,
@@ -212,7 +225,8 @@ impl Node {
     /// Whether a node that has been alone since then names nobody, itself least of all.
     fn gives_up(&self, at: usize, now: Time, since: Time) -> bool {
         match self.plan.seats[at].on_isolation {
-            OnIsolation::Hold => false,
+            // Whether it is cut off is for its senses to say.
+            OnIsolation::Auto | OnIsolation::Hold => false,
             OnIsolation::HoldFor(span) => now >= since + span,
             OnIsolation::StepDown => true,
         }

@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use super::{About, Contest, Event, Kept, Listed, Message, Node, relay::dispatch};
+use super::{About, Contest, Event, Kept, Listed, Message, Node, relay::detours};
 use crate::{
     election::churn_tolerant,
     id::{NodeId, Peer},
@@ -24,15 +24,21 @@ impl Node {
             && let Ok(at) = self.position(*group)
         {
             let seat = &mut self.seats[at];
-            if seat.barred.is_some() {
+            if seat.barred.is_some() || self.senses.hushed {
                 return;
             }
             seat.sent.all += 1;
             let elects = !matches!(said, churn_tolerant::Message::Leader(_));
             seat.sent.electing += u64::from(elects);
+            if self.disk.holds(&self.durable, *group) {
+                seat.held.push(Effect::Send { to, message: Message::Stack(message) });
+                return;
+            }
         }
         let message = Message::Stack(message);
-        dispatch(now, self.me, to, &message, &mut self.paths, out);
+        for (by, message) in detours(now, self.me, to, &message, &mut self.paths) {
+            out.send(by, message);
+        }
         out.send(to, message);
     }
 
@@ -82,6 +88,7 @@ impl Node {
             }
         });
         self.listed_changed = true;
+        self.note_company(event);
         let id = event.id();
         let about = self.stack.membership().introduction_of(id);
         let about = about.and_then(|known| About::from_details(&known.details));

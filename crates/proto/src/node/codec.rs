@@ -100,6 +100,7 @@ fn put_election(sink: &mut impl Sink, election: &ElectionSettings) {
                     put_span(sink, time);
                 }
                 OnIsolation::StepDown => sink.u8(2),
+                OnIsolation::Auto => sink.u8(3),
             }
             put_flag(sink, eventual.learned);
         }
@@ -167,10 +168,11 @@ fn election(reader: &mut Reader<'_>) -> Read<ElectionSettings> {
             c: reader.varint16("c")?,
             f: reader.varint16("f")?,
             margin: reader.varint32("margin")?,
-            on_isolation: match reader.kind("on_isolation", 3)? {
+            on_isolation: match reader.kind("on_isolation", 4)? {
                 0 => OnIsolation::Hold,
                 1 => OnIsolation::HoldFor(span(reader, "on_isolation")?),
-                _ => OnIsolation::StepDown,
+                2 => OnIsolation::StepDown,
+                _ => OnIsolation::Auto,
             },
             learned: flag(reader, "criterion")?,
         }),
@@ -364,15 +366,19 @@ impl Wire for Fact {
                 sink.varint(by.get());
             }
             Self::NotKept => sink.u8(3),
+            Self::Writing => sink.u8(4),
+            Self::Kept => sink.u8(5),
         }
     }
 
     fn decode(reader: &mut Reader<'_>) -> Read<Self> {
-        Ok(match reader.kind("fact", 4)? {
+        Ok(match reader.kind("fact", 6)? {
             0 => Self::Met(id(reader)?),
             1 => Self::InRange(group(reader)?, set(reader, "in range", 8, id)?),
             2 => Self::Superseded(reader.varint("boot").map(Boot::new)?),
-            _ => Self::NotKept,
+            3 => Self::NotKept,
+            4 => Self::Writing,
+            _ => Self::Kept,
         })
     }
 }

@@ -1,22 +1,31 @@
-//! What must survive a restart, and what a node does when its disk refuses it.
+//! What must survive a restart, and what a node does while its disk writes it, refuses it or hangs.
 //!
-//! One rule for every mode. An election whose state the disk refused says nothing and names nobody until the disk has
-//! taken it; elections whose state is safe go on. The node asks again every [`RETRY`]. What an election said last may rest
-//! on what was never kept, so once the disk has recovered it gives up what it holds, as one that was stopped does.
+//! One rule for every mode: an election names nobody under an epoch that is not on disk, and says nothing that rests on
+//! what is not. While its state is being written it holds back what it has to say; elections whose state is safe, and the
+//! membership, go on. At most one write is under way; what changes meanwhile is in the next one, so the newest state wins.
+//!
+//! A disk that refuses, or takes longer than [others wait for a silent leader](super::Timing::given_up_after), bars the
+//! elections whose state it does not have: what they held back is forgotten, and they name nobody until it is there. The
+//! node asks a disk that refused again every [`RETRY`]. What an election said last may rest on what was never kept, so once
+//! the disk has recovered it gives up what it holds, as one that was stopped does.
 //!
 //! ```text
-//! Kept    --Persist, then NotKept-----> Refused   those that are not as on disk fall silent
-//! Refused --RETRY---------------------> Refused   Persist again
-//! Refused --Persist, and no NotKept---> Kept      they give up leading, and take part again
+//! Kept    --Persist, next input no word of it-> Kept      the host has written it at once
+//! Kept    --Persist, then Writing-------------> Writing   those that are not as on disk hold back what they say
+//! Writing --Kept------------------------------> Kept      they say it; Persist again if there is news
+//! Writing --too long--------------------------> Barred    those that are not as on disk fall silent
+//! any     --NotKept---------------------------> Barred    the same
+//! Barred  --RETRY, unless a write is under way> Barred    Persist again
+//! Barred  --all is on disk--------------------> Kept      they give up leading, and take part again
 //! ```
 
-use alloc::collections::BTreeMap;
+use alloc::{collections::BTreeMap, vec::Vec};
 
-use super::{Event, Node, founding, record::KeptRecord, voters::KeptBallot};
+use super::{Contest, Event, Fact, Node, founding, record::KeptRecord, voters::KeptBallot};
 use crate::{
     election::{announce, churn_tolerant},
     epoch::Epoch,
-    machine::OutboxOf,
+    machine::{Effect, EffectOf, Input, InputOf, OutboxOf},
     stack::Group,
     time::{Duration, Time},
 };
@@ -57,6 +66,19 @@ impl Kept {
             _ => Some(self) == other,
         }
     }
+
+    /// Whether a life that finds this on disk knows that there was this epoch.
+    fn covers(&self, epoch: Epoch) -> bool {
+        match self {
+            // That it was minted is not that we vouched for it: that could still be taken back.
+            Self::Eventual(kept) => kept.vouched >= Some(epoch),
+            Self::Announced(kept) => kept.max_epoch >= epoch.counter(),
+            Self::Leased(kept) => *kept >= epoch,
+            Self::Learned(kept) => {
+                kept.durable.as_ref().is_some_and(|kept| kept.term >= epoch.counter())
+            }
+        }
+    }
 }
 
 /// What is known of the disk.
@@ -64,81 +86,222 @@ impl Kept {
 pub(super) struct Disk {
     /// What is there, as far as we know.
     written: Durable,
-    /// Whether something was handed out to be kept since the last input.
-    pub(super) asked: bool,
-    /// Since when it refuses, and when to ask again.
+    /// What was handed out to be kept since the last input, and what stood behind it.
+    asked: Option<Durable>,
+    behind: Vec<EffectOf<Node>>,
+    /// What is being written, and since when.
+    writing: Option<(Durable, Time)>,
+    /// Since when it refuses or hangs, and when to ask again.
     refused: Option<(Time, Time)>,
 }
 
 impl Disk {
     pub(super) fn new(written: Durable) -> Self {
-        Self { written, asked: false, refused: None }
+        Self { written, asked: None, behind: Vec::new(), writing: None, refused: None }
     }
 
-    pub(super) fn retry(&self) -> Option<Time> {
-        self.refused.map(|(_, retry)| retry)
+    /// Hands everything out to be kept, unless a write is under way: then it is in the next one.
+    pub(super) fn persist(&self, durable: &Durable, out: &mut OutboxOf<Node>) {
+        if self.writing.is_none() {
+            out.persist(durable.clone());
+        }
+    }
+
+    /// Whether an election has to wait for the write that is under way, or for the next one.
+    pub(super) fn holds(&self, durable: &Durable, group: Group) -> bool {
+        self.writing.is_some() && !self.has(durable, group)
+    }
+
+    /// Whether what an election must not forget is there.
+    fn has(&self, durable: &Durable, group: Group) -> bool {
+        let kept = durable.elections.get(&group);
+        kept.is_none_or(|kept| kept.is_kept_by(self.written.elections.get(&group)))
+    }
+
+    fn has_all(&self, durable: &Durable) -> bool {
+        durable.elections.keys().all(|&group| self.has(durable, group))
     }
 }
 
 impl Node {
     /// What came of what was handed out to be kept.
-    pub(super) fn learn_of_disk(&mut self, now: Time, failed: bool, out: &mut OutboxOf<Self>) {
-        if !core::mem::take(&mut self.disk.asked) {
-            return;
-        }
-        if failed {
-            return self.on_refused(now, out);
-        }
-        self.disk.written = self.durable.clone();
-        if self.disk.refused.take().is_some() {
-            out.emit(Event::DiskRecovered);
-            for at in 0..self.seats.len() {
-                if self.seats[at].barred.take().is_some() {
-                    self.void(now, at, out);
+    pub(super) fn learn_of_disk(
+        &mut self,
+        now: Time,
+        input: &InputOf<'_, Self>,
+        out: &mut OutboxOf<Self>,
+    ) {
+        let fact = match input {
+            Input::Feed(fact) => Some(fact),
+            _ => None,
+        };
+        let asked = self.disk.asked.take();
+        let behind = core::mem::take(&mut self.disk.behind);
+        match (fact, asked) {
+            (Some(Fact::Writing), Some(state)) => {
+                self.disk.writing = Some((state, now));
+                behind.into_iter().for_each(|effect| self.say_or_hold(effect, out));
+            }
+            (Some(Fact::Kept), _) => {
+                if let Some((state, _)) = self.disk.writing.take() {
+                    self.disk.written = state;
+                    self.on_kept(now, out);
                 }
             }
+            (Some(Fact::NotKept), asked) => {
+                if self.disk.writing.is_some() || asked.is_some() {
+                    self.on_refused(now, now + RETRY, out);
+                }
+                self.disk.writing = None;
+            }
+            (_, Some(_)) => {
+                // The newest of those that were handed out together.
+                self.disk.written = self.durable.clone();
+                self.on_kept(now, out);
+            }
+            (_, None) => {}
         }
     }
 
-    fn on_refused(&mut self, now: Time, out: &mut OutboxOf<Self>) {
+    /// Whatever this input handed out is asked for, and remembered until the next says what came of it.
+    pub(super) fn ask_disk(&mut self, out: &OutboxOf<Self>) {
+        if let Some((state, behind)) = out.behind_persist() {
+            self.disk.asked = Some(state.clone());
+            self.disk.behind.extend(behind.filter(|it| !matches!(it, Effect::Emit(_))).cloned());
+        }
+    }
+
+    /// The host has not carried this out, as it stood behind what is now being written. Whatever does not rest on that is
+    /// said after all.
+    fn say_or_hold(&mut self, effect: EffectOf<Self>, out: &mut OutboxOf<Self>) {
+        let (Effect::Send { message, .. }
+        | Effect::Broadcast(message)
+        | Effect::Multicast(message)) = &effect
+        else {
+            return;
+        };
+        let seat = message.group().and_then(|group| self.position(group).ok());
+        match seat.filter(|&at| self.disk.holds(&self.durable, self.seats[at].group)) {
+            Some(at) => self.seats[at].held.push(effect),
+            None => out.push(effect),
+        }
+    }
+
+    /// The disk has what it was given last.
+    fn on_kept(&mut self, now: Time, out: &mut OutboxOf<Self>) {
+        for seat in &mut self.seats {
+            if seat.barred.is_none() && self.disk.has(&self.durable, seat.group) {
+                seat.held.drain(..).for_each(|effect| out.push(effect));
+            }
+        }
+        let news = self.disk.written != self.durable;
+        if self.disk.has_all(&self.durable) && self.disk.refused.take().is_some() {
+            out.emit(Event::DiskRecovered);
+            let barred: Vec<usize> =
+                (0..self.seats.len()).filter(|&at| self.seats[at].barred.is_some()).collect();
+            for &at in &barred {
+                self.seats[at].barred = None;
+                self.void(now, at, out);
+            }
+            self.tell_whether_barred(now, &barred);
+        }
+        if news {
+            self.persist(out);
+        }
+    }
+
+    fn on_refused(&mut self, now: Time, retry: Time, out: &mut OutboxOf<Self>) {
         let since = self.disk.refused.map_or(now, |(since, _)| since);
         if self.disk.refused.is_none() {
             out.emit(Event::DiskRefused);
         }
-        self.disk.refused = Some((since, now + RETRY));
-        for at in 0..self.seats.len() {
-            let seat = &mut self.seats[at];
-            let kept = self.durable.elections.get(&seat.group);
-            let written = self.disk.written.elections.get(&seat.group);
-            if kept.is_none_or(|kept| kept.is_kept_by(written)) || seat.barred.is_some() {
-                continue;
+        self.disk.refused = Some((since, retry));
+        self.bar_unkept(now, out);
+    }
+
+    /// A disk that hangs is not asked to keep anything else, so it cannot refuse it.
+    pub(super) fn bar_the_waiting(&mut self, now: Time, out: &mut OutboxOf<Self>) {
+        if self.disk.refused.is_some() && self.disk.writing.is_some() {
+            self.bar_unkept(now, out);
+        }
+    }
+
+    /// Silences those whose state a disk that refuses or hangs does not have.
+    fn bar_unkept(&mut self, now: Time, out: &mut OutboxOf<Self>) {
+        let unkept =
+            |seat: &super::Seat| seat.barred.is_none() && !self.disk.has(&self.durable, seat.group);
+        let unkept: Vec<usize> =
+            (0..self.seats.len()).filter(|&at| unkept(&self.seats[at])).collect();
+        for &at in &unkept {
+            self.seats[at].barred = Some(now);
+            self.seats[at].held.clear();
+            let group = self.seats[at].group;
+            // Of what was refused at once, something may have been kept and said before.
+            if let (Contest::Eventual, true) =
+                (&self.seats[at].contest, self.disk.writing.is_some())
+            {
+                let vouched = match self.disk.written.elections.get(&group) {
+                    Some(Kept::Eventual(kept)) => kept.vouched,
+                    _ => None,
+                };
+                self.command_stack(now, group, churn_tolerant::Command::Unsay(vouched));
             }
-            seat.barred = Some(now);
             self.with(now, at, out, |contest, port| {
-                if let super::Contest::Leased(leased) = contest {
+                if let Contest::Leased(leased) = contest {
                     founding::Founding::withdraw(leased, port);
                 }
             });
         }
+        self.tell_whether_barred(now, &unkept);
     }
 
-    /// Asks the disk again, if it is time.
-    pub(super) fn retry_disk(&mut self, now: Time, out: &mut OutboxOf<Self>) {
-        if let Some((_, retry)) = &mut self.disk.refused
-            && *retry <= now
-        {
-            *retry = now + RETRY;
-            self.persist(out);
+    /// Eventual elections are led by whoever is alive: the others have to be told that this one is and does not lead.
+    fn tell_whether_barred(&mut self, now: Time, seats: &[usize]) {
+        if seats.iter().any(|&at| matches!(self.seats[at].contest, Contest::Eventual)) {
+            self.introduce(now);
+        }
+    }
+
+    /// When to look after the disk.
+    pub(super) fn disk_due(&self) -> Option<Time> {
+        match (&self.disk.writing, self.disk.refused) {
+            (Some((_, since)), None) => Some(*since + self.plan.timing.given_up_after()),
+            (Some(_), Some(_)) => None,
+            (None, refused) => refused.map(|(_, retry)| retry),
+        }
+    }
+
+    /// Asks the disk again, or gives it up, if it is time.
+    pub(super) fn look_after_disk(&mut self, now: Time, out: &mut OutboxOf<Self>) {
+        if self.disk_due().is_none_or(|due| due > now) {
+            return;
+        }
+        match self.disk.writing.is_some() {
+            // It is not asked anything else before it has answered.
+            true => self.on_refused(now, Time::NEVER, out),
+            false => {
+                if let Some((_, retry)) = &mut self.disk.refused {
+                    *retry = now + RETRY;
+                }
+                self.persist(out);
+            }
         }
     }
 
     /// Hands everything out to be kept.
     pub(super) fn persist(&mut self, out: &mut OutboxOf<Self>) {
-        self.disk.asked = true;
-        out.persist(self.durable.clone());
+        self.disk.persist(&self.durable, out);
     }
 
-    /// Since when the disk refuses what this node has to keep.
+    /// Since when what would have to be on disk for an election to name somebody under this epoch is being written.
+    pub(super) fn unkept_since(&self, group: Group, epoch: Option<Epoch>) -> Option<Time> {
+        let (_, since) = self.disk.writing.as_ref()?;
+        let epoch = epoch.filter(|_| self.disk.holds(&self.durable, group))?;
+        let written = self.disk.written.elections.get(&group);
+        (!written.is_some_and(|kept| kept.covers(epoch))).then_some(*since)
+    }
+
+    /// Since when the disk refuses what this node has to keep, or has not answered.
     pub fn disk_refuses_since(&self) -> Option<Time> {
         self.disk.refused.map(|(since, _)| since)
     }

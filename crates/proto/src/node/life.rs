@@ -92,14 +92,19 @@ impl Node {
         }
     }
 
-    /// Whoever was stopped for longer than it may lead unseen gives up leading before anything else.
+    /// Whoever was stopped for so long that others may have replaced it gives up leading before anything else.
     pub(super) fn notice_stall(&mut self, now: Time, out: &mut OutboxOf<Self>) {
         if !self.is_late(now) {
             return;
         }
-        out.emit(Event::Stalled { lasted: now.since(self.due) });
+        let lasted = self.late_by(now);
+        out.emit(Event::Stalled { lasted });
         self.doubt_ourselves(1.0);
-        (0..self.seats.len()).for_each(|at| self.void(now, at, out));
+        for at in 0..self.seats.len() {
+            if lasted > self.plan.seats[at].guard {
+                self.void(now, at, out);
+            }
+        }
         self.drain(now, out);
     }
 }

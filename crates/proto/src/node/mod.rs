@@ -11,9 +11,9 @@
 //! Message  --of another mode--------------> the election it names
 //! Message  --for another node-------------> carried on: see `relay`
 //! Timeout  --the stack first: who has failed is known before anybody is elected; then what is due
-//! any      --later than `guard` after the
-//!            deadline---------------------> gives up leading first: it was stopped, and others may have got over it
-//! Fact     --NotKept----------------------> the disk's rule: see `disk`
+//! any      --so late after the deadline that
+//!            others may have got over it--> gives up leading first: it was stopped
+//! Fact     --Writing, Kept, NotKept-------> the disk's rule: see `disk`
 //! Fact     --Superseded-------------------> stops
 //! Command  --to the election it names
 //! Leave    --hands over what it leads, then says goodbye, then has no deadline
@@ -29,6 +29,7 @@
 //! | [`voters`] | learned elections: who votes |
 //! | [`names`] | central elections: what those on the map are called |
 //! | `relay` | leased and learned elections: words carried on for others |
+//! | `senses` | whether a leader hears and is heard |
 //! | `codec` | how settings, facts and commands are written down |
 //! | `announced`, `disk`, `record`, `near` | announced elections; what survives; what a node is worth; who is near |
 //! | `answer`, `request`, `life`, `below` | what it answers; what it is told and asked; how it starts and ends; the stack |
@@ -68,7 +69,7 @@ use alloc::{
 
 use self::{
     announced::Announced, disk::Disk, founding::Founding, names::Names, port::Port, record::Record,
-    voters::Voters,
+    senses::Senses, voters::Voters,
 };
 pub use self::{
     disk::{Durable, Kept},
@@ -92,7 +93,7 @@ use crate::{
     epoch::Epoch,
     id::{Boot, NodeId, Peer},
     leadership::{Election, Leadership, Mode, Why},
-    machine::{Input, InputOf, Machine, Outbox, OutboxOf, Rejected},
+    machine::{EffectOf, Input, InputOf, Machine, Outbox, OutboxOf, Rejected},
     mechanism::paths::Paths,
     membership::medley::{Addresses, ContactChange, MembershipEvent},
     rng::{Rng, Seed},
@@ -116,6 +117,7 @@ pub mod profile;
 mod record;
 mod relay;
 mod request;
+mod senses;
 pub mod settings;
 #[cfg(test)]
 mod tests;
@@ -131,8 +133,14 @@ pub enum Fact {
     InRange(Group, BTreeSet<NodeId>),
     /// A later life of our own identity speaks somewhere.
     Superseded(Boot),
-    /// What was to be made durable since the last input could not be. Always the next input after it, and none of the
-    /// sends that stood behind it were carried out.
+    /// What was to be made durable since the last input is being written, and none of the sends that stood behind it were
+    /// carried out. Always the next input after it. What comes of it is told once it is known; until then this node hands
+    /// out nothing else to be kept.
+    Writing,
+    /// What was being written is durable.
+    Kept,
+    /// What was to be made durable since the last input could not be, or what was being written. The first is always the
+    /// next input after it, and none of the sends that stood behind it were carried out.
     NotKept,
 }
 
@@ -196,12 +204,14 @@ pub enum Timer {
     Isolation(Group),
     /// A sample of what this node is worth is due.
     Record,
-    /// The disk is to be asked again.
+    /// The disk is to be asked again, or given up.
     Disk,
     /// Those to join are to be asked again.
     Seek,
     /// A leader looks at the clock, lest it was stopped.
     Guard,
+    /// A leader asks whether it is heard.
+    Senses,
     /// It has had the time there is for leaving.
     Leaving,
 }
@@ -242,8 +252,8 @@ pub struct Node {
     below: OutboxOf<Stack>,
     /// The ways to the members, for the stack.
     paths: Paths,
-    /// Since when nobody hears us, though we hear others.
-    unheard: Option<Time>,
+    /// Whether anybody hears us, and we anybody.
+    senses: Senses,
     seats: Vec<Seat>,
     /// What this node is worth, where that is learnt.
     record: Option<Record>,
@@ -281,6 +291,8 @@ struct Seat {
     dirty: bool,
     /// Since when the disk has refused what it has to keep.
     barred: Option<Time>,
+    /// What it has to say once its state is on disk.
+    held: Vec<EffectOf<Node>>,
     sent: Sent,
     /// Whom others believe to lead, where the stack holds it.
     beliefs: BTreeMap<NodeId, (NodeId, Epoch)>,
@@ -393,6 +405,7 @@ impl Node {
                 contest,
                 dirty: false,
                 barred: None,
+                held: Vec::new(),
                 sent: Sent::default(),
                 beliefs: BTreeMap::new(),
                 paths,
@@ -401,7 +414,7 @@ impl Node {
         Self {
             me,
             paths: Paths::new(me.id, plan.manner),
-            unheard: None,
+            senses: Senses::default(),
             stack: Stack::new(me, plan.gossip, &groups, seed, Some(kept), vec![]),
             below: Outbox::new(),
             seats,
@@ -441,9 +454,10 @@ impl Node {
     /// As others are told.
     fn stands(&self, at: usize) -> Standing {
         let standing = self.plan.seats[at].standing;
-        let seat = &self.seats[at];
-        let unheard = self.unheard.is_some() && matches!(seat.contest, Contest::Eventual);
-        Standing { observer: standing.observer || seat.dirty || unheard, ..standing }
+        let Seat { dirty, barred, contest, .. } = &self.seats[at];
+        let eventual = matches!(contest, Contest::Eventual);
+        let kept_off = eventual && barred.is_some() || self.lacks_a_sense(at).is_some();
+        Standing { observer: standing.observer || *dirty || kept_off, ..standing }
     }
 
     fn standings(&self) -> Vec<(Group, Standing)> {
@@ -460,11 +474,12 @@ impl Node {
         out: &mut OutboxOf<Self>,
         act: impl FnOnce(&mut Contest, &mut Port<'_>) -> T,
     ) -> T {
-        let Self { seats, durable, disk, me, .. } = self;
-        let Seat { group, contest, sent, barred, paths, .. } = &mut seats[at];
-        let (me, group, mute, paths) = (*me, *group, barred.is_some(), paths.as_mut());
-        let asked = &mut disk.asked;
-        act(contest, &mut Port { now, me, group, out, durable, asked, sent, mute, paths })
+        let Self { seats, durable, disk, me, senses, .. } = self;
+        let Seat { group, contest, sent, barred, held, paths, .. } = &mut seats[at];
+        let hushed = senses.hushed && matches!(contest, Contest::Learned(_));
+        let mute = barred.is_some() || hushed;
+        let (me, group, paths) = (*me, *group, paths.as_mut());
+        act(contest, &mut Port { now, me, group, out, durable, disk, sent, held, mute, paths })
     }
 
     fn each(
@@ -484,6 +499,7 @@ impl Node {
 
     /// Gives up what it leads: it was stopped, or may not remember what it has said.
     fn void(&mut self, now: Time, at: usize, out: &mut OutboxOf<Self>) {
+        self.seats[at].held.clear();
         if let Contest::Eventual = self.seats[at].contest {
             self.command_stack(now, self.seats[at].group, churn_tolerant::Command::Void);
         }
@@ -576,7 +592,8 @@ impl Node {
             self.introduce(now);
         }
         self.seek_seeds(now);
-        self.retry_disk(now, out);
+        self.ask_around(now);
+        self.look_after_disk(now, out);
         if let Phase::Leaving { until, said: true } = self.phase
             && now >= until
         {
@@ -593,7 +610,8 @@ impl Node {
         message: &Message,
         out: &mut OutboxOf<Self>,
     ) -> Result<(), Rejected> {
-        self.heard_directly(now, from.id);
+        self.heard_directly(now, from);
+        self.senses.heard = true;
         if let Message::Carried(carried) = message {
             return self.on_carried(now, from, carried, out);
         }
@@ -710,7 +728,6 @@ impl Machine for Node {
         if !start && !self.is_running() {
             return Err(Rejected::NotRunning);
         }
-        let failed = matches!(input, Input::Feed(Fact::NotKept));
         if let Input::Message { from, .. } = &input
             && from.id == self.me.id
         {
@@ -726,7 +743,7 @@ impl Machine for Node {
             self.due = Time::NEVER;
             return Ok(());
         }
-        self.learn_of_disk(now, failed, out);
+        self.learn_of_disk(now, &input, out);
         self.notice_stall(now, out);
         let acted = !out.is_empty();
         let result = match input {
@@ -747,6 +764,7 @@ impl Machine for Node {
         self.look_who_hears_us(now, out);
         self.drain(now, out);
         self.go_on_leaving(now, out);
+        self.bar_the_waiting(now, out);
         self.drain(now, out);
         if !self.stack.membership().is_empty() {
             (self.alone, self.met) = (None, true);
@@ -756,7 +774,9 @@ impl Machine for Node {
         self.now = now;
         let ours = |at| self.answer(at, now).leader == Some(self.me.id);
         self.leads = (0..self.seats.len()).any(ours);
+        self.plan_to_ask(now);
         self.due = self.deadline().map_or(Time::NEVER, |(at, _)| at);
+        self.ask_disk(out);
         // What was refused was refused after something else had happened, which must not be taken for nothing.
         if acted { Ok(()) } else { result }
     }
@@ -779,7 +799,7 @@ impl Machine for Node {
             (end > self.now).then_some((end, Timer::Isolation(seat.group)))
         });
         let record = self.record.as_ref().map(|record| (record.next(), Timer::Record));
-        let disk = self.disk.retry().map(|retry| (retry, Timer::Disk));
+        let disk = self.disk_due().map(|due| (due, Timer::Disk));
         let guard = self.leads.then(|| (self.now + LOOK, Timer::Guard));
         let leaving = match self.phase {
             Phase::Leaving { until, .. } => Some((until, Timer::Leaving)),
@@ -791,7 +811,8 @@ impl Machine for Node {
             .chain(isolated)
             .chain(record)
             .chain(disk)
-            .chain(at(self.seek, Timer::Seek));
+            .chain(at(self.seek, Timer::Seek))
+            .chain(at(self.senses.next(), Timer::Senses));
         // Once it has said goodbye it only waits for what is still to be said.
         let said = matches!(self.phase, Phase::Leaving { said: true, .. });
         let soonest = soonest.min_by_key(|(at, _)| *at);

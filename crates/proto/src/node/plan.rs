@@ -93,6 +93,8 @@ pub struct SeatPlan {
     pub on_isolation: OnIsolation,
     /// Whether what the node is worth is learnt from its own record.
     pub learns: bool,
+    /// How late the node may be woken and still lead.
+    pub guard: Duration,
 }
 
 /// How an election is decided: the configuration of its machine.
@@ -165,6 +167,11 @@ impl Protocol {
 }
 
 impl Plan {
+    /// How late the node may be woken and still lead everything it leads.
+    pub fn guard(&self) -> Duration {
+        self.seats.iter().map(|seat| seat.guard).min().unwrap_or(self.timing.guard)
+    }
+
     /// What this node tells all others of itself.
     ///
     /// # Errors
@@ -257,7 +264,29 @@ impl Settings {
             role: *role,
             on_isolation,
             learns,
+            guard: self.guard(mode),
         })
+    }
+
+    /// How late a node may be woken and still lead: as long as nobody can have replaced it, given that its last sign of life
+    /// was as old as it gets and the next takes as long as an answer. Sooner, and a busy host deposes a leader that nobody
+    /// has missed; later, and it leads beside its successor. A leased leader is bound by its lease.
+    fn guard(&self, mode: &ModeSettings) -> Duration {
+        let timing = &self.timing;
+        let (given_up, sign) = match mode {
+            ModeSettings::Eventual(_) => (timing.given_up_after(), timing.beat),
+            ModeSettings::Announced(_) => (timing.listen, timing.announce),
+            ModeSettings::Leased(_) => return timing.guard,
+            ModeSettings::Learned(learned) => {
+                let lease = learned.lease(timing);
+                (lease, lease.div(HEARTBEATS))
+            }
+            ModeSettings::Central(central) => match central.beacons(timing.profile) {
+                Some((period, timeout)) => (timeout, period),
+                None => return timing.guard,
+            },
+        };
+        given_up.saturating_sub(sign).saturating_sub(timing.ack).min(timing.guard)
     }
 
     fn protocol(&self, election: &ElectionSettings) -> Result<Protocol, SettingsError> {
@@ -388,8 +417,8 @@ impl Settings {
             .with_buffer(buffer.then_some(learned.memory))?
             .with_pings(None)?
             .with_waits(waits)?
-            .with_heartbeat(learned.lease(timing).div(4))?
-            .with_patience(4)?
+            .with_heartbeat(learned.lease(timing).div(HEARTBEATS))?
+            .with_patience(HEARTBEATS)?
             .with_sample(learned.sample(timing))?
             .with_tenure(learned.tenure, Some(f64::from(learned.margin) / 100.0))
     }
@@ -416,6 +445,8 @@ const CARRIERS: usize = 6;
 /// How often a request for a lease is said again within its session. With three the first to go all ways, in the middle of
 /// the session, and its answer, may each take a quarter of it.
 const REPEATS: u32 = 3;
+/// Of a learned leader, in one lease.
+const HEARTBEATS: u64 = 4;
 /// `c` of UCB: a fraction of the difference between good and bad, where the program's 2 drowns it. Arbitrary.
 const OPTIMISM: f64 = 0.1;
 
@@ -425,6 +456,23 @@ mod tests {
 
     use super::*;
     use crate::node::TimingProfile;
+
+    /// A leader that wakes just in time has its next sign of life at the others before any of them can have replaced it.
+    #[test]
+    fn whoever_still_leads_when_it_wakes_cannot_have_been_replaced() {
+        for (_, profile) in TimingProfile::ALL {
+            let timing = profile.timing();
+            let mode = |mode| vec![ElectionSettings::of("a", mode)];
+            let guard = |elections| Settings::new("a", timing, elections).plan().unwrap().guard();
+            let eventual = guard(mode(ModeSettings::Eventual(EventualSettings::default())));
+            assert_eq!(eventual, timing.guard, "{profile:?}: the profiles are made for it");
+            assert!(eventual + timing.beat + timing.ack <= timing.given_up_after());
+            assert!(eventual * 2 > timing.given_up_after(), "{profile:?}: no sooner than need be");
+            let announced = guard(mode(ModeSettings::Announced(AnnouncedSettings::default())));
+            assert!(announced + timing.announce + timing.ack <= timing.listen, "{profile:?}");
+            assert!(announced * 2 >= timing.listen, "{profile:?}");
+        }
+    }
 
     /// `config explain` reckons with it; a protocol that makes up its own wait would belie both.
     #[test]

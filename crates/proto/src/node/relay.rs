@@ -4,7 +4,7 @@
 //! A carrier is believed about whose word it brings, as everybody who has the key of the cluster is. It adds nothing and
 //! keeps nothing: a word that comes late is late, as it would be by a slow network, and elections reckon with that.
 
-use alloc::boxed::Box;
+use alloc::{boxed::Box, vec::Vec};
 
 use super::{Carried, Contest, Message, Node};
 use crate::{
@@ -14,22 +14,21 @@ use crate::{
     time::Time,
 };
 
-/// Has others carry a word to where it is sent directly as well, if the link is in doubt; by how many.
-pub(super) fn dispatch(
+/// What others are to carry of a word that is sent directly as well, if the link is in doubt.
+pub(super) fn detours(
     now: Time,
     me: Peer,
     to: NodeId,
     message: &Message,
     paths: &mut Paths,
-    out: &mut OutboxOf<Node>,
-) -> usize {
+) -> Vec<(NodeId, Message)> {
     let Detour { by, hops, told, unheard } = paths.send(now, to, message.awaits_answer());
-    if !by.is_empty() {
-        let (number, body) = (paths.number(), Box::new(message.clone()));
-        let carried = Carried { origin: me, to, number, unheard, hops, told, body };
-        by.iter().for_each(|&by| out.send(by, Message::Carried(carried.clone())));
+    if by.is_empty() {
+        return Vec::new();
     }
-    by.len()
+    let (number, body) = (paths.number(), Box::new(message.clone()));
+    let carried = Carried { origin: me, to, number, unheard, hops, told, body };
+    by.into_iter().map(|by| (by, Message::Carried(carried.clone()))).collect()
 }
 
 impl Node {
@@ -47,31 +46,14 @@ impl Node {
     }
 
     /// A packet of this node has come without a detour: whatever it says, the link from there is good.
-    pub(super) fn heard_directly(&mut self, now: Time, from: NodeId) {
-        self.paths.heard(now, from);
+    pub(super) fn heard_directly(&mut self, now: Time, from: Peer) {
+        self.paths.met(from);
+        self.paths.heard(now, from.id);
         for seat in &mut self.seats {
-            if let Some(paths) = seat.paths.as_mut().filter(|_| seat.contest.names(from)) {
-                paths.heard(now, from);
+            if let Some(paths) = seat.paths.as_mut().filter(|_| seat.contest.names(from.id)) {
+                paths.heard(now, from.id);
             }
         }
-    }
-
-    /// Whether nobody hears us, though we hear others (HB-9). Nobody is led by such a node: it gives up what it leads and
-    /// stands for nothing until somebody answers it, though its membership has buried all others meanwhile.
-    pub(super) fn look_who_hears_us(&mut self, now: Time, out: &mut OutboxOf<Self>) {
-        let patience = self.plan.timing.period + self.plan.timing.ack * 4;
-        let unheard = self.paths.is_unheard(now, patience);
-        if unheard == self.unheard.is_some() {
-            return;
-        }
-        self.unheard = unheard.then_some(now);
-        for at in 0..self.seats.len() {
-            if unheard && matches!(self.seats[at].contest, Contest::Eventual) {
-                self.void(now, at, out);
-            }
-        }
-        self.introduce(now);
-        self.drain(now, out);
     }
 
     /// Whether we would say something to this node ourselves.

@@ -25,8 +25,8 @@ impl Node {
                     }
                 });
             }
-            // Both were seen to before anything else.
-            Fact::Superseded(_) | Fact::NotKept => {}
+            // These were seen to before anything else.
+            Fact::Superseded(_) | Fact::Writing | Fact::Kept | Fact::NotKept => {}
         }
         Ok(())
     }

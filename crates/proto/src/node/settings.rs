@@ -122,8 +122,11 @@ pub struct EventualSettings {
 /// What a leader does that hears nobody any more.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
 pub enum OnIsolation {
-    /// It goes on leading: a network of one has a leader, and so has the other part.
+    /// It goes on leading if the others went one by one, or there was only one: then it is what is left. Whoever stops
+    /// hearing two or more at once is itself cut off, or deaf, and stops (HB-10).
     #[default]
+    Auto,
+    /// It goes on leading: a network of one has a leader, and so has the other part.
     Hold,
     /// It goes on for so long.
     HoldFor(Duration),
@@ -134,6 +137,7 @@ pub enum OnIsolation {
 impl fmt::Display for OnIsolation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Auto => f.write_str("auto"),
             Self::Hold => f.write_str("hold"),
             Self::HoldFor(time) => write!(f, "hold-for {time}"),
             Self::StepDown => f.write_str("step-down"),

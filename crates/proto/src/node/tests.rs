@@ -73,3 +73,121 @@ fn those_that_have_founded_a_ring_do_not_answer_each_other_for_ever() {
     assert!(leaders.filter(|answer| answer.leader.is_some()).count() >= 2, "a ring was founded");
     assert!(group.sent < 5_000, "{}", group.sent);
 }
+
+/// A node alone, on a disk that takes its time over everything.
+struct Slow {
+    node: Node,
+    out: OutboxOf<Node>,
+    said: Vec<Message>,
+    events: Vec<Event>,
+    writing: bool,
+    now: Time,
+}
+
+impl Slow {
+    fn new() -> Self {
+        let modes = [
+            ("door", ModeSettings::Announced(AnnouncedSettings::default())),
+            ("place", ModeSettings::Central(CentralSettings::default())),
+        ];
+        let elections = modes.map(|(name, mode)| ElectionSettings::of(name, mode)).into();
+        let plan = Settings::new("a", TimingProfile::Lan.timing(), elections).plan().unwrap();
+        let node = Node::new(Peer::new(NodeId::new(1), Boot::new(1)), plan, Seed::new(1), None);
+        let (said, events) = (Vec::new(), Vec::new());
+        let mut slow =
+            Self { node, out: Outbox::new(), said, events, writing: false, now: Time::ZERO };
+        slow.give(Input::Start);
+        slow
+    }
+
+    fn give(&mut self, input: InputOf<'_, Node>) {
+        let _ = self.node.handle(self.now, input, &mut self.out);
+        let mut asked = false;
+        while let Some(effect) = self.out.pop() {
+            match effect {
+                Effect::Persist(_) => {
+                    assert!(!self.writing, "one at a time");
+                    asked = true;
+                }
+                Effect::Emit(event) => self.events.push(event),
+                _ if asked => {}
+                Effect::Send { message, .. }
+                | Effect::Broadcast(message)
+                | Effect::Multicast(message) => self.said.push(message),
+            }
+        }
+        if asked {
+            self.writing = true;
+            self.give(Input::Feed(Fact::Writing));
+        }
+    }
+
+    fn pass(&mut self, millis: u64) {
+        let end = self.now + Duration::from_millis(millis);
+        while let Some((at, _)) = self.node.deadline().filter(|(at, _)| *at <= end) {
+            self.now = at;
+            self.give(Input::Timeout);
+        }
+        self.now = end;
+    }
+
+    fn answers(&mut self, fact: Fact) {
+        self.writing = false;
+        self.give(Input::Feed(fact));
+    }
+
+    fn says(&self, name: &str) -> usize {
+        let group = super::Group::named(name);
+        self.said.iter().filter(|message| message.group() == Some(group)).count()
+    }
+
+    fn answer(&self) -> Leadership {
+        self.node.leadership_of(super::Group::named("door"), self.now)
+    }
+}
+
+#[test]
+fn what_rests_on_a_write_waits_for_it_and_nothing_else_does() {
+    let mut slow = Slow::new();
+    slow.pass(600);
+    assert!(slow.writing, "it is about to lead");
+    let beacons = slow.says("place");
+    slow.pass(500);
+    assert!(slow.says("place") > beacons, "the other election goes on");
+    assert_eq!((slow.says("door"), slow.answer().leader), (0, None));
+    assert!(matches!(slow.answer().why, Why::BeingKept { .. }), "{:?}", slow.answer());
+    slow.answers(Fact::Kept);
+    assert_eq!(slow.answer().leader, Some(NodeId::new(1)));
+    assert!(slow.says("door") > 0 && !slow.writing, "what it has waited with is said");
+    assert_eq!(slow.events, []);
+}
+
+#[test]
+fn a_disk_that_hangs_is_one_that_refuses_until_it_answers() {
+    for refuses in [false, true] {
+        let mut slow = Slow::new();
+        slow.pass(10_000);
+        assert_eq!((slow.says("door"), &slow.events[..]), (0, &[Event::DiskRefused][..]));
+        assert!(matches!(slow.answer().why, Why::NotKept { .. }), "{:?}", slow.answer());
+        assert!(slow.says("place") > 10);
+        if refuses {
+            slow.answers(Fact::NotKept);
+            slow.pass(900);
+            assert!(!slow.writing, "it is asked again in a while");
+            slow.pass(200);
+            assert!(slow.writing);
+        }
+        // What it held back is forgotten: it stands anew.
+        slow.answers(Fact::Kept);
+        assert_eq!((slow.says("door"), slow.answer().leader), (0, None));
+        assert_eq!(slow.events, [Event::DiskRefused, Event::DiskRecovered]);
+        for _ in 0..20 {
+            slow.pass(100);
+            if slow.writing {
+                slow.answers(Fact::Kept);
+            }
+        }
+        assert_eq!(slow.answer().leader, Some(NodeId::new(1)), "{:?}", slow.answer());
+        assert!(slow.says("door") > 0);
+    }
+}

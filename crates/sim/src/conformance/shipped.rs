@@ -15,7 +15,8 @@ use super::{
     trouble::{aim_at_random, spare_disks, swarm, trouble},
 };
 use crate::scenario::{
-    Delay, DelayLaw, Fault, FaultKind, NodeSettings, Per, Placement, Protocol, Scenario, Until, Who,
+    Delay, DelayLaw, Fault, FaultKind, NodeSettings, Per, Placement, Protocol, Scenario, State,
+    Until, Who,
 };
 
 /// Every mode an agent offers, and every variant of one that has a promise of its own.
@@ -75,7 +76,7 @@ pub(super) fn trial(subject: &Subject, settings: &NodeSettings, case: Case, mut 
     let mut settings = settings.clone().among(nodes);
     let mode = settings.common.elections[0].mode.clone();
     let (mut faults, mut differs) = (Vec::new(), case == Case::Differing);
-    let quiet = match case {
+    let mut quiet = match case {
         Case::Swarm => {
             differs = rng.chance(0.1);
             swarm(mixed(&mut rng), &mut rng, &mut faults)
@@ -94,6 +95,17 @@ pub(super) fn trial(subject: &Subject, settings: &NodeSettings, case: Case, mut 
     }
     if case.is_half_broken() {
         faults.extend(half_broken(case, nodes, quiet, &mut rng));
+    }
+    if case == Case::Upgrade {
+        settings.upgrading = true;
+        let add = |at, kind| Fault { at, spread: Duration::ZERO, every: None, until: None, kind };
+        for node in (0..nodes).chain((0..nodes).rev()) {
+            let back = quiet + Duration::from_millis(200) + rng.up_to(Duration::from_secs(1));
+            let recover = FaultKind::Recover { who: Who::All, state: State::Kept };
+            faults.push(add(quiet, FaultKind::Crash(Who::Nodes(vec![node]))));
+            faults.push(add(back, recover));
+            quiet = back + rng.up_to(Duration::from_secs(4));
+        }
     }
     if differs {
         let node = rng.below(nodes.into()) as u32;
@@ -258,6 +270,7 @@ const WITH_CLONES: &[Case] = &[
     Case::Pause,
     Case::Drift,
     Case::Disk,
+    Case::SlowDisk,
     Case::HalfStarted,
 ];
 const WITHOUT_CLONES: &[Case] = &[
@@ -277,6 +290,7 @@ const WITHOUT_CLONES: &[Case] = &[
     Case::Pause,
     Case::Drift,
     Case::Disk,
+    Case::SlowDisk,
     Case::JoinElecting,
     Case::HalfStarted,
 ];

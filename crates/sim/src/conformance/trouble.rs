@@ -91,6 +91,15 @@ pub(super) fn trouble(case: Case, rng: &mut Rng, faults: &mut Vec<Fault>) -> Dur
             let who = if rng.chance(0.5) { leader } else { Who::Fraction(0.5) };
             add(at, FaultKind::Disk { who, length });
             add(at + rng.up_to(length), FaultKind::Elect(Who::All));
+            // A node asks a disk that refused again once a second.
+            at + length + Duration::from_secs(1)
+        }
+        Case::SlowDisk => {
+            let who = if rng.chance(0.5) { leader } else { Who::Fraction(0.5) };
+            // Such as disks are, such as they are in trouble, and one that does not come back.
+            let by = [20, 300, 3_000, 60_000][rng.below(4) as usize];
+            add(at, FaultKind::SlowDisk { who, by: Duration::from_millis(by), length });
+            add(at + rng.up_to(length), FaultKind::Elect(Who::All));
             at + length
         }
         Case::Clone => {
@@ -112,6 +121,8 @@ pub(super) fn trouble(case: Case, rng: &mut Rng, faults: &mut Vec<Fault>) -> Dur
         }
         // Who is cut off from whom depends on who there is: the shipped worlds see to it.
         Case::Aged | Case::QuorumLoss | Case::Constrained | Case::Chained | Case::Link => at,
+        // Who is restarted when depends on how many there are: likewise.
+        Case::Upgrade => at,
         Case::Swarm => swarm(OF_MACHINES, rng, faults),
     }
 }
@@ -193,6 +204,7 @@ pub(super) fn aim_at_random(kind: &mut FaultKind) {
     | FaultKind::Leave(who)
     | FaultKind::Pause { who, .. }
     | FaultKind::Disk { who, .. }
+    | FaultKind::SlowDisk { who, .. }
     | FaultKind::Clone { who }
     | FaultKind::Cut { from: Some(who), .. }
     | FaultKind::Cut { to: Some(who), .. } = kind

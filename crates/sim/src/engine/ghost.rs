@@ -68,6 +68,7 @@ impl<M: Machine, O: Observer<M>> Sim<M, O> {
         };
         let (machine, boot) = (machine.take(), *boot);
         *wake = Time::NEVER;
+        self.interrupt_write(node);
         self.seals.0.entry(node).or_insert_with(|| vec![0; nodes]);
         self.mark(Tag::Clone, node);
         self.observer.stopped(self.now, node_id(node));

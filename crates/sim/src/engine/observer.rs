@@ -20,6 +20,12 @@ pub trait Observer<M: Machine> {
     /// The disk of `node` did not keep what it was just asked to; nothing is sent until the next input.
     fn not_kept(&mut self, _now: Time, _node: NodeId) {}
 
+    /// The disk of `node` takes its time over what it was just asked to keep; nothing is sent until the next input.
+    fn writing(&mut self, _now: Time, _node: NodeId) {}
+
+    /// What the disk of `node` took its time over is there.
+    fn kept(&mut self, _now: Time, _node: NodeId, _state: &M::Durable) {}
+
     /// `node` has sent `message`, to one node or to whoever there is, and this became of it.
     fn sent(&mut self, _node: NodeId, _to: Option<NodeId>, _message: &M::Message, _way: &Travel) {}
 
@@ -80,6 +86,16 @@ impl<M: Machine, A: Observer<M>, B: Observer<M>> Observer<M> for (A, B) {
     fn not_kept(&mut self, now: Time, node: NodeId) {
         self.0.not_kept(now, node);
         self.1.not_kept(now, node);
+    }
+
+    fn writing(&mut self, now: Time, node: NodeId) {
+        self.0.writing(now, node);
+        self.1.writing(now, node);
+    }
+
+    fn kept(&mut self, now: Time, node: NodeId, state: &M::Durable) {
+        self.0.kept(now, node, state);
+        self.1.kept(now, node, state);
     }
 
     fn sent(&mut self, node: NodeId, to: Option<NodeId>, message: &M::Message, way: &Travel) {

@@ -345,7 +345,7 @@ fn asked_while_the_disk_fails(feeds: HostFeeds<Parrot>) -> Sim<Parrot, Diary> {
 
 #[test]
 fn what_follows_what_was_not_kept_is_not_sent_but_told() {
-    let feeds = || HostFeeds { not_kept: Some(NOT_KEPT), superseded: None };
+    let feeds = || HostFeeds { not_kept: Some(NOT_KEPT), ..HostFeeds::default() };
     let mut sim = asked_while_the_disk_fails(feeds());
     assert_eq!(sim.disks[1], Some(1), "what was kept at the start");
     assert_eq!(heard(&sim, 1), [(ms(10), Heard::Told(NOT_KEPT))], "once, and at once");
@@ -381,7 +381,7 @@ fn a_machine_that_cannot_be_told_crashes_when_its_disk_fails() {
 /// What a choked node says is held back; what it must not say is not said later either.
 #[test]
 fn a_choked_node_whose_disk_fails_does_not_speak_afterwards() {
-    let feeds = HostFeeds { not_kept: Some(NOT_KEPT), superseded: None };
+    let feeds = HostFeeds { not_kept: Some(NOT_KEPT), ..HostFeeds::default() };
     let mut sim = parrots(2, &[], &[]).with_host_feeds(feeds);
     sim.start_all(&[0, 1], State::Lost);
     sim.choke(1, 2);
@@ -395,10 +395,44 @@ fn a_choked_node_whose_disk_fails_does_not_speak_afterwards() {
     assert_eq!(heard(&sim, 0), []);
 }
 
+const WRITING: u8 = 97;
+const KEPT: u8 = 98;
+
+#[test]
+fn a_slow_disk_holds_up_what_follows_and_says_when_it_is_done() {
+    let feeds = || HostFeeds { writing: Some((WRITING, KEPT)), ..HostFeeds::<Parrot>::default() };
+    let slow = |mend: bool| {
+        let mut sim = parrots(3, &[], &[(0, 1, 50)]).with_host_feeds(feeds());
+        sim.start_all(&[0, 1, 2], State::Lost);
+        sim.slow_disk(1, Duration::from_secs(3_600));
+        sim.advance(ms(15));
+        assert_eq!(heard(&sim, 1), [(ms(10), Heard::Told(WRITING))], "at once");
+        assert_eq!(sim.disks[1], Some(1), "what was kept at the start");
+        if mend {
+            sim.mend_disk(1);
+        }
+        sim.advance(ms(30));
+        sim
+    };
+    let hangs = slow(false);
+    assert_eq!((heard(&hangs, 0).len(), hangs.disks[1]), (1, Some(1)));
+    let mended = slow(true);
+    let words: Vec<_> = heard(&mended, 1).into_iter().map(|(_, heard)| heard).collect();
+    assert_eq!(words, [WRITING, KEPT].map(Heard::Told));
+    assert_eq!(mended.disks[1], Some(70), "the first of the two");
+    assert_eq!(heard(&mended, 0).len(), 1, "a machine says itself what it has waited with");
+    // Whoever cannot be told has a disk that takes no time.
+    let mut quick = parrots(3, &[], &[(0, 1, 50)]);
+    quick.start_all(&[0, 1, 2], State::Lost);
+    quick.slow_disk(1, Duration::from_secs(3_600));
+    quick.advance(ms(30));
+    assert_eq!((heard(&quick, 0).len(), quick.disks[1]), (3, Some(71)));
+}
+
 #[test]
 #[should_panic(expected = "goes on persisting at one instant")]
 fn a_machine_that_tries_again_for_ever_is_found_out() {
-    asked_while_the_disk_fails(HostFeeds { not_kept: Some(STUBBORN), superseded: None });
+    asked_while_the_disk_fails(HostFeeds { not_kept: Some(STUBBORN), ..HostFeeds::default() });
 }
 
 fn ghost_heard(sim: &Sim<Parrot, Diary>, node: u64) -> Vec<(Time, Heard)> {
@@ -413,7 +447,7 @@ const LATER_LIFE: u8 = 200;
 
 fn knowing_ghosts() -> HostFeeds<Parrot> {
     let superseded = |boot: Boot| LATER_LIFE + boot.get() as u8;
-    HostFeeds { not_kept: None, superseded: Some(superseded) }
+    HostFeeds { superseded: Some(superseded), ..HostFeeds::default() }
 }
 
 /// The bells of a node's present life ring this much later.

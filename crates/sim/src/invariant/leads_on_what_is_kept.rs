@@ -23,7 +23,7 @@ impl LeadsOnWhatIsKept {
         self.disks.insert(node, durable);
     }
 
-    /// A node's disk has refused something.
+    /// A node's disk has refused something, or takes its time over it.
     pub fn refused(&mut self) {
         self.refused = true;
     }
@@ -60,7 +60,7 @@ impl LeadsOnWhatIsKept {
 
     /// The situation this guards against, and whether it could have arisen so far.
     pub fn sometimes(&self) -> (&'static str, bool) {
-        ("a disk refused something", self.refused)
+        ("a disk refused something or took its time", self.refused)
     }
 }
 

@@ -5,19 +5,27 @@
 //! any true instant: from the moment its answer names itself until `valid_until` by its own clock, whether it runs, is
 //! frozen or has crashed meanwhile, and whether or not a later life of it runs elsewhere.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    cell::Cell,
+    collections::{BTreeMap, BTreeSet},
+    rc::Rc,
+};
 
 use bellwether_proto::{
     Boot, Duration, Effect, EffectOf, Epoch, InputOf, Mode, NodeId, Peer, Seed, Time,
     election::churn_tolerant::Variant,
-    node::{Command, Durable, Fact, ModeSettings, Node, Position, Settings},
+    node::{
+        Command, Durable, Fact, Message, ModeSettings, Node, OnIsolation, Position, Settings,
+        packet::{Dialect, Packet},
+    },
     stack::Group,
+    wire::{DecodeError, Reader, Wire as _},
 };
 
 use super::{Outcome, agreed, outcome};
 use crate::{
     clock::Clock,
-    engine::{HostFeeds, Observer, Sim},
+    engine::{Carrier, HostFeeds, Observer, Sim},
     invariant::{ActsWhenConfirmed, LeadsOnWhatIsKept, OlderLifeStops, OneMayAct, Violation},
     log::Log,
     metric::Metric,
@@ -57,23 +65,74 @@ pub(super) fn run(
         let plan = settings.plan().expect("settings that were read make a plan");
         Node::new(me, plan, seed, durable).with_seeds(seeds.clone())
     });
-    let feeds = HostFeeds { not_kept: Some(Fact::NotKept), superseded: Some(Fact::Superseded) };
+    let feeds = HostFeeds {
+        not_kept: Some(Fact::NotKept),
+        writing: Some((Fact::Writing, Fact::Kept)),
+        superseded: Some(Fact::Superseded),
+    };
     let observer = (Hosting::new(scenario, settings, &log), log);
+    let heard = Rc::new(Cell::new(Heard::default()));
+    let carrier = settings.upgrading.then(|| carrier(Rc::clone(&heard)));
     let sim = Sim::new(network, nodes, root, build, observer).with_host_feeds(feeds);
+    let sim = sim.with_carrier(carrier);
     let mut sim = sim.with_oversleep(OVERSLEEP);
     schedule::play(&mut sim, scenario, root, Word { elect: elect(settings), ..Word::none() })?;
     let end = sim.now();
     sim.observer_mut().0.finish(end);
+    if let Heard { unreadable: Some(detail), .. } = heard.get() {
+        sim.observer_mut().0.violate(end, UNDERSTOOD, detail.to_owned());
+    }
     let hosting = &sim.observer().0;
     let values = hosting.values(end);
+    let mut sometimes = hosting.sometimes();
+    if settings.upgrading {
+        let Heard { tails, asides, .. } = heard.get();
+        sometimes.push((UNDERSTOOD, "a later version spoke", tails > 0 && asides > 0));
+    }
     Ok(Outcome {
         violations: hosting.violations(),
-        sometimes: hosting.sometimes(),
+        sometimes,
         disagreements: hosting.disagreements(),
         ghosts: hosting.ghosts.clone(),
         ..outcome(&sim, seed, values)
     })
 }
+
+/// What came of packets of a later version.
+#[derive(Clone, Copy, Default)]
+struct Heard {
+    tails: u64,
+    asides: u64,
+    /// What is wrong with the first that was taken for another than it is.
+    unreadable: Option<&'static str>,
+}
+
+/// Every other life of a node speaks as a later version might. Whoever hears it is of this one.
+fn carrier(heard: Rc<Cell<Heard>>) -> Carrier<Message> {
+    Box::new(move |from, message| {
+        let dialect = match (from.id.get() + from.boot.get()) % 2 {
+            0 => Dialect::Present,
+            _ => Dialect::Next,
+        };
+        let mut now = heard.get();
+        if let Some(aside) = dialect.aside(message) {
+            match Packet::decode(&mut Reader::new(&aside)) {
+                Err(DecodeError::UnknownKind { .. }) => now.asides += 1,
+                Err(error) => now.unreadable = now.unreadable.or(Some(error.reason())),
+                Ok(_) => now.unreadable = now.unreadable.or(Some("an unknown kind was read")),
+            }
+        }
+        let packet = Packet::decode(&mut Reader::new(&dialect.encode(message)));
+        match &packet {
+            Ok(packet) => now.tails += u64::from(!packet.tail.is_empty()),
+            Err(error) => now.unreadable = now.unreadable.or(Some(error.reason())),
+        }
+        heard.set(now);
+        packet.ok().map(|packet| packet.message)
+    })
+}
+
+const UNDERSTOOD: &str = "later-versions-are-understood";
 
 /// What nodes are asked that are to elect: where nobody can be asked to, a leader gives up.
 fn elect(settings: &NodeSettings) -> Option<Command> {
@@ -133,7 +192,13 @@ impl Hosting {
                     watch.where_a_majority_of(leased.members.len() as u32)
                 }
                 ModeSettings::Learned(learned) => watch.by_majority_of(learned.voters.len() as u32),
-                _ => watch,
+                ModeSettings::Eventual(eventual) => match eventual.on_isolation {
+                    OnIsolation::Auto => watch.stopping_when_cut_off(),
+                    OnIsolation::Hold | OnIsolation::HoldFor(_) | OnIsolation::StepDown => watch,
+                },
+                ModeSettings::Announced(_) | ModeSettings::Central(_) => {
+                    watch.stopping_when_cut_off()
+                }
             };
             let streams = match &election.mode {
                 ModeSettings::Eventual(eventual) => {
@@ -281,6 +346,15 @@ impl Observer<Node> for Hosting {
     fn not_kept(&mut self, _now: Time, node: NodeId) {
         self.asked[node.get() as usize] = (None, true);
         self.disks.refused();
+    }
+
+    fn writing(&mut self, _now: Time, node: NodeId) {
+        self.asked[node.get() as usize] = (None, true);
+        self.disks.refused();
+    }
+
+    fn kept(&mut self, _now: Time, node: NodeId, state: &Durable) {
+        self.disks.kept(node, state.clone());
     }
 
     fn handled(&mut self, now: Time, node: NodeId, machine: &Node) {

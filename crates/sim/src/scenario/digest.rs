@@ -65,7 +65,7 @@ impl Hash for Protocol {
 
 impl Hash for NodeSettings {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        let Self { common, others, aged } = self;
+        let Self { common, others, aged, upgrading } = self;
         let by_value = |settings: &Settings, state: &mut H| {
             let Settings { about, addresses, timing, exponent, feedback, elections } = settings;
             (about, addresses, timing, exponent.map(Real), feedback, elections).hash(state);
@@ -77,6 +77,10 @@ impl Hash for NodeSettings {
         }
         for (node, age) in aged {
             (node, "aged", age).hash(state);
+        }
+        // What all were before there was more than one version hashes as it did.
+        if *upgrading {
+            "upgrading".hash(state);
         }
     }
 }
@@ -154,6 +158,7 @@ impl Hash for FaultKind {
                 (who, of, blocked, running, length, buffer).hash(state);
             }
             Self::Disk { who, length } => (who, length).hash(state),
+            Self::SlowDisk { who, by, length } => (who, by, length).hash(state),
             Self::Clone { who } => who.hash(state),
             Self::Late { who, until } => (who, until).hash(state),
             Self::Partition(groups) => {

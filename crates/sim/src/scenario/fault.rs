@@ -92,7 +92,7 @@ pub(super) fn fault<'a>(mut section: Section<'a>, setting: &mut Setting<'a, '_>)
 }
 
 fn kind<'a, 'b>(section: &mut Section<'a>, setting: &mut Setting<'a, 'b>) -> Result<FaultKind> {
-    let kinds: [Kind<'a, 'b>; 19] = [
+    let kinds: [Kind<'a, 'b>; 20] = [
         ("crash", |section, setting| Ok(FaultKind::Crash(lost(section, setting)?))),
         ("elect", |section, setting| {
             if !setting.asked {
@@ -131,6 +131,10 @@ fn kind<'a, 'b>(section: &mut Section<'a>, setting: &mut Setting<'a, 'b>) -> Res
         ("disk", |section, setting| {
             let who = who(section, setting)?;
             Ok(FaultKind::Disk { who, length: length(section)? })
+        }),
+        ("slow-disk", |section, setting| {
+            let (who, by) = (who(section, setting)?, by(section)?);
+            Ok(FaultKind::SlowDisk { who, by, length: length(section)? })
         }),
         ("clone", |section, setting| Ok(FaultKind::Clone { who: who(section, setting)? })),
         ("late", late),

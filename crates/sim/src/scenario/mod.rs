@@ -83,6 +83,7 @@ impl Scenario {
                 | FaultKind::Loss { length, .. }
                 | FaultKind::Starve { length, .. }
                 | FaultKind::Disk { length, .. }
+                | FaultKind::SlowDisk { length, .. }
                 | FaultKind::Cut { length: Some(length), .. } => length,
                 FaultKind::Duplicate { length, by, .. } | FaultKind::Reorder { length, by, .. } => {
                     length + by
@@ -668,6 +669,17 @@ pub enum FaultKind {
         who: Who,
         /// From the start of the run.
         until: Duration,
+    },
+    /// For a while, the disks of live nodes take their time over what they are to keep, and are done with it at the end.
+    /// Whoever persists something meanwhile is told; who cannot be told has a disk that takes no time. A disk that takes
+    /// longer than the fault lasts hangs.
+    SlowDisk {
+        /// Which nodes.
+        who: Who,
+        /// Every write takes up to this long.
+        by: Duration,
+        /// For how long.
+        length: Duration,
     },
 }
 

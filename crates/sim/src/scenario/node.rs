@@ -37,6 +37,9 @@ pub struct NodeSettings {
     pub others: BTreeMap<u32, Settings>,
     /// Nodes that have elected so many leaders before the run begins, as their disks say.
     pub aged: BTreeMap<u32, u64>,
+    /// Whether every other life of a node writes its packets as a later version might: see
+    /// [`Dialect`](bellwether_proto::node::packet::Dialect).
+    pub upgrading: bool,
 }
 
 impl NodeSettings {
@@ -46,6 +49,7 @@ impl NodeSettings {
             common: Settings::new("node", timing, elections),
             others: BTreeMap::new(),
             aged: BTreeMap::new(),
+            upgrading: false,
         }
     }
 
@@ -142,6 +146,7 @@ pub(super) fn node(field: Field<'_>, nodes: u32) -> Result<Protocol> {
         common: Settings { exponent, feedback, ..Settings::new("node", timing, elections) },
         others: BTreeMap::new(),
         aged: BTreeMap::new(),
+        upgrading: false,
     };
     let settings = settings.among(nodes);
     match settings.of(0).plan() {
@@ -231,6 +236,8 @@ fn check(timing: &Timing, section: &mut Section<'_>) -> Result<()> {
                 };
                 (format!("must be {must} {origin}{why}"), field)
             }
+            // Each mode cuts it short by itself.
+            (None, _) if name == "guard" => continue,
             (None, Some(field)) => {
                 let problem = format!(
                     "does not go with {name} of {value} (profile {profile}), which must be {must} {than}{why}"
@@ -381,8 +388,10 @@ fn eventual(section: &mut Section<'_>, learned: bool) -> Result<EventualSettings
 }
 
 fn on_isolation(field: &Field<'_>) -> Result<OnIsolation> {
-    let allowed = "\"hold\", \"step-down\", or \"hold-for\" and a duration: \"hold-for 30s\"";
+    let allowed =
+        "\"auto\", \"hold\", \"step-down\", or \"hold-for\" and a duration: \"hold-for 30s\"";
     match field.text()? {
+        "auto" => Ok(OnIsolation::Auto),
         "hold" => Ok(OnIsolation::Hold),
         "step-down" => Ok(OnIsolation::StepDown),
         text => {
@@ -466,12 +475,12 @@ fn learned_by_votes(
         margin: section.or("margin", default.margin, |field| field.integer(0..=100))?,
         ..default
     };
-    let guard = timing.guard;
-    if let Some(field) = lease.filter(|_| learned.lease(timing) <= guard) {
+    let ack = timing.ack;
+    if let Some(field) = lease.filter(|_| learned.lease(timing) <= ack * 4) {
         let problem = format!(
-            "must be longer than guard of {guard}, or others would elect before a leader that was stopped gives up"
+            "must be longer than four times the ack of {ack}, or one late answer would depose a leader"
         );
-        return Err(field.error(problem).with_allowed("a longer lease, or a shorter timing.guard"));
+        return Err(field.error(problem).with_allowed("a longer lease, or a shorter timing.ack"));
     }
     Ok(learned)
 }

@@ -18,7 +18,7 @@
 //! any         --Leave-----------------> Idle
 //!
 //! Told to, whether leading or not:
-//! Leading     --Void------------------> Suppressing  as Start
+//! Leading     --Void------------------> Watching     arm Return, one T_L on
 //! any         --Resign----------------> Watching     arm Return; Following stays so
 //! any         --Observe---------------> Watching     likewise, until told otherwise
 //! Watching    --announcement----------> Following    arm Listen
@@ -405,15 +405,17 @@ impl Announce {
         let leads = matches!(self.role, Role::Leading { .. });
         let idle = matches!(self.role, Role::Idle | Role::Leaving { .. });
         match command {
-            Command::Void if leads => self.stand(now, out),
-            Command::Void => {}
-            Command::Resign if leads => {
-                self.abstain(now);
-                let listen = self.config.listen().unwrap_or(self.config.announce());
-                self.timers.set(Timer::Return, now + listen * ABSENCE);
-            }
-            Command::Resign => {}
+            // A successor announces itself within that; whoever claimed before it heard it would depose it.
+            Command::Void if leads => self.abstain_for(now, self.patience()),
+            Command::Resign if leads => self.abstain_for(now, self.patience() * ABSENCE),
+            Command::Void | Command::Resign => {}
             Command::Observe(true) if idle => self.abstains = true,
+            Command::Observe(true) if leads && self.hardened() => {
+                // Whoever still hears us need not wait for our silence: our rank is below everybody's now (H-8).
+                self.abstains = true;
+                self.announce(now, None, out);
+                self.become_watching(now);
+            }
             Command::Observe(true) => self.abstain(now),
             Command::Observe(false) => {
                 self.timers.clear(Timer::Return);
@@ -423,6 +425,16 @@ impl Announce {
                 }
             }
         }
+    }
+
+    /// `T_L`, or what comes closest to it.
+    fn patience(&self) -> Duration {
+        self.config.listen().unwrap_or(self.config.announce())
+    }
+
+    fn abstain_for(&mut self, now: Time, span: Duration) {
+        self.abstain(now);
+        self.timers.set(Timer::Return, now + span);
     }
 
     fn abstain(&mut self, now: Time) {

@@ -272,7 +272,15 @@ impl Wire for Message {
             11 => Self::Ping { nonce: reader.varint("nonce")? },
             12 => Self::PingReply { nonce: reader.varint("nonce")? },
             13 => Self::Objection { term: reader.varint("term")? },
-            _ => Self::Admission { percent: reader.kind("percent", 101)? },
+            _ => {
+                let (field, at) = ("percent", reader.at());
+                let percent = reader.u8(field)?;
+                if percent > 100 {
+                    let found = u64::from(percent);
+                    return Err(DecodeError::OutOfRange { field, at, found, limit: 100 });
+                }
+                Self::Admission { percent }
+            }
         })
     }
 }

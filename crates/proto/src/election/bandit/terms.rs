@@ -24,6 +24,8 @@ pub(super) struct Terms {
     /// Our vote in it, if we have cast one. Durable.
     voted_for: Option<NodeId>,
     leader: Option<Led>,
+    /// The leader of this term has said that it leads no longer: who has not heard that yet is not believed.
+    resigned: u64,
     /// Since when there has been no leader.
     since: Time,
     stage: Stage,
@@ -86,6 +88,7 @@ impl Terms {
             term: if forgot { lives << LIFE_BITS } else { durable.term },
             voted_for: durable.voted_for,
             leader: None,
+            resigned: 0,
             since: Time::ZERO,
             stage: Stage::Calm,
             early: BTreeMap::new(),
@@ -198,6 +201,7 @@ impl Terms {
             }
             Message::Resigned { term } => {
                 if self.leader.is_some_and(|led| led.peer == from && led.term == *term) {
+                    self.resigned = self.resigned.max(*term);
                     self.suspected = Some(place);
                     self.give_up_leader(now);
                     self.stand(common, now, out);
@@ -629,7 +633,8 @@ impl Terms {
             out.send(from.id, self.hint());
             return false;
         }
-        self.follow(common, now, from, term, out)
+        // Said before it resigned, and late.
+        term > self.resigned && self.follow(common, now, from, term, out)
     }
 
     fn follow(
@@ -720,7 +725,7 @@ impl Terms {
         // Of ourselves we know best.
         let leader =
             leader.filter(|peer| peer.id != common.me.id && common.place_of(peer.id).is_some());
-        if let Some(peer) = leader.filter(|_| term >= self.term) {
+        if let Some(peer) = leader.filter(|_| term >= self.term && term > self.resigned) {
             self.follow(common, now, peer, term, out);
             return;
         }

@@ -246,7 +246,12 @@ fn take_update(reader: &mut Reader<'_>) -> Result<Update, DecodeError> {
     let remove = take_list("removed", reader, NodeId::new)?;
     if remove.contains(&source) {
         // A view without its owner has no encoding.
-        return Err(DecodeError::UnknownKind { field: "removed", at, found: source.get() });
+        return Err(DecodeError::OutOfRange {
+            field: "removed",
+            at,
+            found: source.get(),
+            limit: 0,
+        });
     }
     Ok(Update { source, add: add.into(), remove: remove.into(), old, new })
 }
@@ -275,8 +280,8 @@ fn take_entries(reader: &mut Reader<'_>) -> Result<Message, DecodeError> {
     }
     if Names::of(&entries) != names {
         // One encoding for every value: names that nobody mentions are another.
-        let found = names.0.len() as u64;
-        return Err(DecodeError::UnknownKind { field: "names", at: begin, found });
+        let (found, limit) = (names.0.len() as u64, Names::of(&entries).0.len() as u64);
+        return Err(DecodeError::OutOfRange { field: "names", at: begin, found, limit });
     }
     Ok(Message::Entries(entries.into()))
 }
@@ -313,7 +318,7 @@ fn entry(
 ) -> Result<Entry, DecodeError> {
     if others.contains(&id) {
         let (field, at) = ("neighbours", reader.at());
-        return Err(DecodeError::UnknownKind { field, at, found: id.get() });
+        return Err(DecodeError::OutOfRange { field, at, found: id.get(), limit: 0 });
     }
     Ok(Entry { id, view: View::new(id, clock, others) })
 }

@@ -83,10 +83,18 @@ impl ChurnTolerant {
         claim: &Claim,
         out: &mut OutboxOf<Self>,
     ) {
-        if matches!(self.config.multicast, Multicast::Oracle | Multicast::OwnList) {
-            out.send(from.id, Message::LeaderAck { epoch: claim.epoch });
+        let hardened = self.config.hardened();
+        let acknowledged = match self.config.multicast {
+            Multicast::Substrate => false,
+            Multicast::Oracle | Multicast::OwnList => true,
+            // Whoever passes it on keeps no account.
+            Multicast::Gossip { .. } => from.id == claim.leader.peer.id,
+        };
+        if acknowledged {
+            let confirmed = claim.confirmed || !hardened;
+            out.send(from.id, Message::LeaderAck { epoch: claim.epoch, confirmed });
         }
-        if !self.config.hardened() {
+        if !hardened {
             self.on_any_leader(now, claim, out);
             return;
         }
@@ -147,15 +155,43 @@ impl ChurnTolerant {
         }
     }
 
-    pub(super) fn on_ack(&mut self, from: NodeId, epoch: Epoch) {
-        let Some(record) = self.record.filter(|record| record.claim.epoch == epoch) else { return };
-        if let Some(tenure) = self.tenure.as_mut().filter(|_| record.claim.leader.peer == self.me)
+    /// Who has heard, and who has heard less than we know.
+    pub(super) fn on_ack(
+        &mut self,
+        now: Time,
+        from: NodeId,
+        epoch: Epoch,
+        confirmed: bool,
+        out: &mut OutboxOf<Self>,
+    ) {
+        let hardened = self.config.hardened();
+        let ours = self.record.map(|record| record.claim).filter(|_| self.leads());
+        let resends = self.timers.deadline(Timer::Resend).is_some();
+        if let Some(claim) = ours
+            && let Some(tenure) = self.tenure.as_mut()
             && let Ok(at) = tenure.waiting.binary_search(&from)
         {
-            tenure.waiting.remove(at);
-            if tenure.waiting.is_empty() {
-                self.timers.clear(Timer::Resend);
+            if claim.epoch == epoch && (confirmed || !claim.confirmed || !hardened) {
+                tenure.waiting.remove(at);
+                if tenure.waiting.is_empty() {
+                    self.timers.clear(Timer::Resend);
+                }
+                return;
             }
+            if resends {
+                // It will be told again in its turn.
+                return;
+            }
+        }
+        if !hardened {
+            return;
+        }
+        let newer =
+            |known: &Record| (known.claim.epoch, known.claim.confirmed) > (epoch, confirmed);
+        if self.standing().is_some_and(newer) {
+            self.tell(from, out);
+        } else {
+            self.still_asking(now, from, out);
         }
     }
 }
@@ -225,7 +261,7 @@ impl ChurnTolerant {
             if claim.confirmed {
                 self.timers.clear(Timer::Initiate);
             } else if self.config.hardened() {
-                self.initiate_later(now, self.config.timeout * super::RESUME);
+                self.await_outcome(now);
             }
             return;
         };
@@ -267,31 +303,48 @@ impl ChurnTolerant {
             Multicast::OwnList | Multicast::Gossip { .. } => self.view.others().collect(),
         };
         targets.iter().for_each(|&id| self.tell(id, out));
-        let acknowledged = matches!(self.config.multicast, Multicast::Oracle | Multicast::OwnList);
-        if let Some(tenure) = self.tenure.as_mut().filter(|_| acknowledged && !targets.is_empty()) {
+        if let Some(tenure) = self.tenure.as_mut().filter(|_| !targets.is_empty()) {
             tenure.waiting = targets;
             tenure.resent = 0;
-            self.timers.set(Timer::Resend, now + self.config.timeout);
+            self.timers.set(Timer::Resend, now + self.again());
         }
     }
 
     pub(super) fn resend(&mut self, now: Time, out: &mut OutboxOf<Self>) {
         let Some(mut tenure) = self.tenure.take() else { return };
         tenure.resent += 1;
+        if matches!(self.config.multicast, Multicast::Gossip { .. }) {
+            tenure.waiting.retain(|&id| self.view.get(id).is_some());
+        }
         tenure.waiting.iter().for_each(|&id| self.tell(id, out));
         if tenure.resent < RESENDS {
-            self.timers.set(Timer::Resend, now + self.config.timeout);
+            self.timers.set(Timer::Resend, now + self.again());
         }
         self.tenure = Some(tenure);
     }
 
-    fn pass_on(&mut self, count: usize, out: &mut OutboxOf<Self>) {
+    pub(super) fn pass_on(&mut self, count: usize, out: &mut OutboxOf<Self>) {
         let mut others: Vec<NodeId> = self.view.others().collect();
         for at in 0..count.min(others.len()) {
             let chosen = at + self.rng.below((others.len() - at) as u64) as usize;
             others.swap(at, chosen);
             self.tell(others[at], out);
         }
+    }
+
+    /// Tells one after the other, from somebody random on: by chance alone somebody who is on few lists, and hears from
+    /// nobody else, might be left out for long.
+    fn tell_next(&mut self, out: &mut OutboxOf<Self>) {
+        let others: Vec<NodeId> = self.view.others().collect();
+        if others.is_empty() {
+            return;
+        }
+        let at = match self.refreshed {
+            None => self.rng.below(others.len() as u64) as usize,
+            Some(last) => others.partition_point(|&id| id <= last) % others.len(),
+        };
+        self.refreshed = Some(others[at]);
+        self.tell(others[at], out);
     }
 
     pub(super) fn arm_refresh(&mut self, now: Time) {
@@ -306,7 +359,7 @@ impl ChurnTolerant {
         let Some(record) = self.standing() else { return };
         let (leader, heard) = (record.claim.leader.peer.id, record.heard);
         self.arm_refresh(now);
-        self.pass_on(1, out);
+        self.tell_next(out);
         if leader != self.me.id && self.view.get(leader).is_none() {
             if now.since(heard) > refresh * SILENT_REFRESHES {
                 self.lose_leader(now, out);

@@ -29,10 +29,12 @@ pub enum Message {
     },
     /// This one leads.
     Leader(Claim),
-    /// I have heard LEADER with this token.
+    /// This is the last LEADER I have heard. Whoever knows better says so.
     LeaderAck {
-        /// The token.
+        /// Its token.
         epoch: Epoch,
+        /// Whether it was said to be supported by `c + 1` answers. As published it means nothing.
+        confirmed: bool,
     },
     /// I should lead instead: you were elected because too many lists lacked me (RP1).
     Object {
@@ -181,8 +183,8 @@ impl Wire for Message {
                 put_candidate(sink, &claim.leader);
                 sink.varint(u64::from(claim.churn));
             }
-            Self::LeaderAck { epoch } => {
-                sink.u8(11);
+            Self::LeaderAck { epoch, confirmed } => {
+                sink.u8(if *confirmed { 11 } else { 13 });
                 put_epoch(sink, *epoch);
             }
             Self::Object { epoch, incarnation, attribute } => {
@@ -195,7 +197,7 @@ impl Wire for Message {
     }
 
     fn decode(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        let kind = reader.kind("churn-tolerant message", 13)?;
+        let kind = reader.kind("churn-tolerant message", 14)?;
         Ok(match kind {
             0 => Self::Query(Query {
                 term: reader.varint("term")?,
@@ -226,7 +228,7 @@ impl Wire for Message {
                 appointed: (kind - 7) & 2 == 2,
                 churn: reader.varint16("churn")?,
             }),
-            11 => Self::LeaderAck { epoch: epoch(reader)? },
+            11 | 13 => Self::LeaderAck { epoch: epoch(reader)?, confirmed: kind == 11 },
             _ => Self::Object {
                 epoch: epoch(reader)?,
                 incarnation: Incarnation::new(reader.varint32("incarnation")?),

@@ -15,7 +15,7 @@ use crate::{
     epoch::Epoch,
     id::{NodeId, Peer},
     machine::{OutboxOf, Rejected},
-    time::Time,
+    time::{Duration, Time},
 };
 
 /// One election, at its initiator.
@@ -27,7 +27,7 @@ pub(super) struct Round {
     /// `x` and `y` of this attempt.
     most: (u16, u16),
     /// By identity.
-    asked: Vec<NodeId>,
+    asked: Vec<Asked>,
     /// By sender.
     answers: Vec<Answer>,
     /// Who was notified last, and under which token.
@@ -37,20 +37,38 @@ pub(super) struct Round {
     phase: Phase,
 }
 
+/// Somebody asked.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+struct Asked {
+    id: NodeId,
+    /// When, if only once.
+    once: Option<Time>,
+}
+
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Phase {
     Collecting,
     /// Decided: the one notified has yet to tell everybody.
-    Awaiting {
-        /// How often it was told in vain.
-        tries: u8,
-    },
+    Awaiting(Vain),
     /// Likewise, but there was nothing to collect: a leader hands over.
     HandingOver {
-        tries: u8,
+        vain: Vain,
         /// Of its own will, not because somebody objected.
         appoints: bool,
     },
+}
+
+/// How often, and since when, somebody was told in vain.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+struct Vain {
+    tries: u64,
+    since: Time,
+}
+
+impl Vain {
+    const fn begun(since: Time) -> Self {
+        Self { tries: 0, since }
+    }
 }
 
 /// Whom to ask first.
@@ -81,6 +99,18 @@ impl Round {
     /// Whether this one is to tell everybody that it leads.
     pub(super) fn awaits(&self, id: NodeId) -> bool {
         self.notified.is_some_and(|(best, _)| best.peer.id == id)
+    }
+
+    fn asked(&self, id: NodeId) -> Result<usize, usize> {
+        self.asked.binary_search_by_key(&id, |asked| asked.id)
+    }
+
+    /// Notes a question.
+    fn note(&mut self, now: Time, id: NodeId) {
+        match self.asked(id) {
+            Ok(at) => self.asked[at].once = None,
+            Err(at) => self.asked.insert(at, Asked { id, once: Some(now) }),
+        }
     }
 
     fn answered(&self, id: NodeId) -> Result<usize, usize> {
@@ -154,10 +184,16 @@ impl ChurnTolerant {
     ) {
         self.end_round();
         let Some(election) = self.mint(out) else { return };
-        let mut round = Round::new(election, (1, 0), Phase::HandingOver { tries: 0, appoints });
+        let mut round =
+            Round::new(election, (1, 0), Phase::HandingOver { vain: Vain::begun(now), appoints });
         round.answers.push(Answer { from: self.me.id, candidates, excluded: Vec::new() });
         self.round = Some(round);
         self.decide(now, out);
+    }
+
+    /// Whether a leader that resigned is still looking for somebody to take it.
+    pub(super) fn hands_over(&self) -> bool {
+        self.round.as_ref().is_some_and(Round::hands_over)
     }
 
     pub(super) fn end_round(&mut self) {
@@ -190,7 +226,7 @@ impl ChurnTolerant {
         missing -= usize::from(ask_self);
         let mut pool: Vec<NodeId> =
             self.view.others().filter(|&id| round.answered(id).is_err()).collect();
-        let later = |id: &NodeId| round.asked.binary_search(id).is_ok() != (first == First::Asked);
+        let later = |id: &NodeId| round.asked(*id).is_ok() != (first == First::Asked);
         pool.sort_by_key(later);
         let sooner = pool.iter().filter(|id| !later(id)).count();
         shuffle(&mut self.rng, &mut pool, sooner);
@@ -202,11 +238,12 @@ impl ChurnTolerant {
             let dead = self.dead.clone();
             let query = Query { term, attempt, candidates, excluded, dead };
             out.send(id, Message::Query(query));
-            if let Err(at) = round.asked.binary_search(&id) {
-                round.asked.insert(at, id);
-            }
+            round.note(now, id);
         }
-        self.timers.set(Timer::Response, now + self.config.timeout);
+        self.pace.asked(pool.len());
+        let again = self.again();
+        self.timers.set(Timer::Response, now + again);
+        let Some(round) = &mut self.round else { return };
         if ask_self {
             let dead = self.dead.clone();
             let most = round.most;
@@ -228,7 +265,7 @@ impl ChurnTolerant {
         let ours = |round: &&Round| {
             let same =
                 (round.election.counter(), round.attempt) == (response.term, response.attempt);
-            (same || !hardened) && round.asked.binary_search(&from.id).is_ok()
+            (same || !hardened) && round.asked(from.id).is_ok()
         };
         let solicited = self.round.as_ref().filter(ours).is_some();
         let news =
@@ -240,7 +277,15 @@ impl ChurnTolerant {
             self.hear_of(now, heard);
         }
         let Some(round) = self.round.as_ref().filter(|_| solicited) else { return Ok(()) };
+        if round.answered(from.id).is_err() {
+            let once = round.asked(from.id).ok().and_then(|at| round.asked[at].once);
+            self.pace.answered(once.map(|at| now.since(at)));
+        }
         let (candidates, excluded) = round.most;
+        if hardened && response.candidates.iter().any(|one| one.peer == from) {
+            // It was asked, answers, and would lead: whoever took it for dead did not hear it.
+            self.dead.retain(|dead| dead.peer != from);
+        }
         let candidates =
             response.candidates.iter().take(usize::from(candidates)).copied().collect();
         let excluded = response.excluded.iter().take(usize::from(excluded)).copied().collect();
@@ -260,7 +305,7 @@ impl ChurnTolerant {
         }
         round.answers.insert(at, answer);
         if self.config.decision == Decision::Event {
-            self.timers.set(Timer::Response, now + self.config.timeout);
+            self.timers.set(Timer::Response, now + self.again());
         }
         let enough = self.round.as_ref().is_some_and(|round| round.answers.len() >= self.need());
         let decided = enough && self.config.decision == Decision::Event;
@@ -319,6 +364,7 @@ impl ChurnTolerant {
             return;
         };
         let safe = usize::from(self.churn) + 1;
+        let again = self.again().max(self.config.timeout);
         let Some(round) = &mut self.round else { return };
         if round.phase == Phase::Collecting {
             let answers = round.answers.len();
@@ -333,11 +379,11 @@ impl ChurnTolerant {
                 let (leader, answers) = (best.peer.id, answers as u32);
                 out.emit(Event::Decided { leader, missing, answers });
             }
-            round.phase = Phase::Awaiting { tries: 0 };
+            round.phase = Phase::Awaiting(Vain::begun(now));
         }
         let told = round.notified.is_some_and(|(last, _)| last.peer.id == best.peer.id);
         self.timers.clear(Timer::Response);
-        self.timers.set(Timer::Leader, now + self.config.timeout);
+        self.timers.set(Timer::Leader, now + again);
         // As published, whoever was told while answers came in is not told again; but if it has said
         // so already there is nothing to wait for.
         if self.config.hardened() || !told {
@@ -374,6 +420,11 @@ impl ChurnTolerant {
 
     /// Algorithm 4's retry: more candidates, fewer excluded; and B7.
     fn restart(&mut self, now: Time, out: &mut OutboxOf<Self>) {
+        if self.view.candidates().next().is_none() {
+            // Whoever might lead observes by now: our own answer would be empty, and the next attempt's as well.
+            self.initiate(now, out);
+            return;
+        }
         let listed = u16::try_from(self.view.len()).unwrap_or(u16::MAX).min(MAX_CANDIDATES);
         let exhausted = self.elected().is_none();
         let Some(round) = &mut self.round else { return };
@@ -399,8 +450,41 @@ impl ChurnTolerant {
         let enough = self.round.as_ref().is_some_and(|round| round.answers.len() >= self.need());
         if enough {
             self.decide(now, out);
-        } else {
-            self.ask(now, First::Others, out);
+            return;
+        }
+        self.stream_again(now, out);
+        self.ask(now, First::Others, out);
+    }
+
+    /// Whoever was told while answers come in, and has not been heard to lead since, is told again: what makes a
+    /// leader known sooner must not hang on one message. Hardened only.
+    fn stream_again(&mut self, now: Time, out: &mut OutboxOf<Self>) {
+        let streams = self.config.notify == Notify::Streaming && self.config.hardened();
+        let notified = self.round.as_ref().and_then(|round| round.notified);
+        let Some((best, token)) = notified.filter(|_| streams) else { return };
+        if self.vouched < Some(token) && !best.is_dead(&self.dead) {
+            self.notify(now, best, false, out);
+        }
+    }
+
+    /// Somebody asks after our election, and has not heard more of it than we know: we are still at it.
+    pub(super) fn still_asking(&mut self, now: Time, whom: NodeId, out: &mut OutboxOf<Self>) {
+        let Some(round) = self.round.as_mut().filter(|round| !round.hands_over()) else { return };
+        let (candidates, excluded) = round.most;
+        let (term, attempt) = (round.election.counter(), round.attempt);
+        let dead = self.dead.clone();
+        out.send(whom, Message::Query(Query { term, attempt, candidates, excluded, dead }));
+        if round.answered(whom).is_err() {
+            round.note(now, whom);
+            self.pace.asked(1);
+        }
+    }
+
+    /// How long to wait before asking or telling again.
+    pub(super) fn again(&self) -> Duration {
+        match self.config.hardened() {
+            true => self.pace.retry(self.config.timeout),
+            false => self.config.timeout,
         }
     }
 
@@ -410,18 +494,20 @@ impl ChurnTolerant {
             self.restart(now, out);
             return;
         }
+        let again = self.again().max(self.config.timeout);
+        let (shortest, tries) = (self.config.timeout * TRIES, self.pace.tries());
         let Some(round) = &mut self.round else { return };
         let Some((best, _)) = round.notified else { return };
-        match &mut round.phase {
-            Phase::Collecting => {}
-            Phase::Awaiting { tries } | Phase::HandingOver { tries, .. } if *tries < TRIES => {
-                *tries += 1;
-                self.timers.set(Timer::Leader, now + self.config.timeout);
-                self.notify(now, best, true, out);
-            }
-            Phase::Awaiting { .. } | Phase::HandingOver { .. } => {
-                self.give_up_on(now, best.life(), out);
-            }
+        let vain = match &mut round.phase {
+            Phase::Collecting => return,
+            Phase::Awaiting(vain) | Phase::HandingOver { vain, .. } => vain,
+        };
+        vain.tries += 1;
+        if now.since(vain.since) < shortest || vain.tries < tries {
+            self.timers.set(Timer::Leader, now + again);
+            self.notify(now, best, true, out);
+        } else {
+            self.give_up_on(now, best.life(), out);
         }
     }
 
@@ -436,8 +522,8 @@ impl ChurnTolerant {
         self.bury(&[life]);
         self.timers.clear(Timer::Leader);
         let Some(round) = &mut self.round else { return };
-        if let Phase::HandingOver { tries, .. } = &mut round.phase {
-            *tries = 0;
+        if let Phase::HandingOver { vain, .. } = &mut round.phase {
+            *vain = Vain::begun(now);
             self.decide(now, out);
             return;
         }
@@ -459,10 +545,16 @@ impl ChurnTolerant {
         let election = Epoch::mint(query.term, from);
         if self.config.hardened() {
             self.hear_of(now, election);
-            self.bury(&query.dead);
-            if self.known == Some(election) && self.timers.deadline(Timer::Initiate).is_some() {
+            let over = |record: &super::Record| {
+                record.claim.confirmed && election_of(record.claim.epoch) >= election
+            };
+            if !self.standing().is_some_and(over) {
+                // Of an election that is over, a late question would bury who leads by now, for ever (DC4).
+                self.bury(&query.dead);
+            }
+            if self.known == Some(election) {
                 // It is still at it.
-                self.initiate_later(now, self.config.timeout * super::RESUME);
+                self.await_longer(now);
             }
         } else if self.round.is_some() && from.id < self.me.id {
             // Only the lowest initiator completes (§2.3). If it dies, nobody does (C-24).
@@ -506,5 +598,5 @@ fn shuffle(rng: &mut crate::rng::Rng, ids: &mut [NodeId], sooner: usize) {
     }
 }
 
-/// How often a silent would-be leader is notified again before it counts as dead (DC3).
-const TRIES: u8 = 3;
+/// For so many timeouts a silent would-be leader is notified again before it counts as dead (DC3).
+const TRIES: u64 = 4;

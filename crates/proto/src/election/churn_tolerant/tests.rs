@@ -9,6 +9,7 @@ use crate::{
 mod contract;
 mod counts;
 mod hardened;
+mod network;
 mod theorem;
 mod vectors;
 

@@ -264,7 +264,10 @@ impl View {
         dead: &[Life],
     ) -> (Vec<Candidate>, Vec<(NodeId, u32)>) {
         let listed = || {
-            let alive = |member: &&Member| !dead.iter().any(|dead| dead.buries(member.life()));
+            // We live, whatever others say.
+            let alive = |member: &&Member| {
+                member.peer.id == self.me || !dead.iter().any(|dead| dead.buries(member.life()))
+            };
             self.members.iter().filter(alive)
         };
         let mut excluded: Vec<(u32, Key)> = Vec::new();

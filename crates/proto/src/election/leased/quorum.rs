@@ -7,7 +7,7 @@ use crate::{
     epoch::Epoch,
     id::{NodeId, Peer},
     machine::OutboxOf,
-    membership::ring::Life,
+    membership::ring::{Life, geometry},
     rng::mix,
     time::{Duration, Time},
 };
@@ -30,7 +30,7 @@ impl Leased {
                 })
                 .collect();
             ends.sort_unstable();
-            let needed = crate::membership::ring::geometry::majority(group.len());
+            let needed = geometry::majority(group.len());
             until = until.min(*ends.get(ends.len().checked_sub(needed)?)?);
         }
         // Besides ourselves, whoever the witnesses are.
@@ -289,7 +289,7 @@ impl Leased {
         let (epoch, change) = electorate.mark;
         let next = if !electorate.new.is_empty() {
             Electorate { mark: (epoch, change + 1), old: electorate.new.clone(), new: Vec::new() }
-        } else if wanted != electorate.old {
+        } else if wanted != electorate.old && self.outlives(office, &electorate.old, &wanted) {
             let old = electorate.old.clone();
             Electorate { mark: (epoch, change + 1), old, new: wanted }
         } else {
@@ -300,6 +300,19 @@ impl Leased {
             office.installed.clear();
             office.again = Time::ZERO;
         }
+    }
+
+    /// Whether a majority of the list, ourselves included, have backed us clearly after whoever is to go last did. A leader that hears nobody
+    /// loses all at once, one a little sooner than another: it would leave those who hear it with a list on which nobody can
+    /// lead without it: `HB-11` of `docs/rules/half-broken.md`.
+    fn outlives(&self, office: &Office, old: &[Life], wanted: &[Life]) -> bool {
+        let support = |life: &Life| office.support.get(&life.id()).copied();
+        let gone = old.iter().filter(|life| !wanted.contains(life));
+        let Some(last) = gone.filter_map(support).max() else { return true };
+        let later = |life: &&Life| support(life).is_some_and(|at| at > last + self.session());
+        let stay =
+            1 + wanted.iter().filter(|&&life| life != self.ring.life()).filter(later).count();
+        stay >= geometry::majority(old.len())
     }
 
     pub(super) fn told(&self) -> Vec<NodeId> {

@@ -129,6 +129,8 @@ pub(super) const MAX_BODY: usize = MAX_DATAGRAM - SEAL_LEN - 64;
 const MAX_HEAD: usize = 1 + 10 + 5 + 8 + 10 + 5 + 2 + 2;
 /// Bodies, those with and without an optional identity counted apart.
 const KINDS: u8 = 18;
+/// Set in the kind of a message that has introductions. There is room for other kinds below.
+const INTRODUCES: u8 = 0x80;
 /// The largest encoding of an [`Update`]: subject, status, boot, incarnation, accuser.
 const MAX_UPDATE: usize = 8 + 1 + 10 + 5 + 8;
 /// The smallest.
@@ -190,7 +192,7 @@ impl Wire for Message {
             Body::Beat { .. } => (17, None),
         };
         let introduces = !self.introductions.is_empty();
-        sink.u8(kind + if introduces { KINDS } else { 0 });
+        sink.u8(kind | if introduces { INTRODUCES } else { 0 });
         sink.varint(self.sequence);
         sink.varint(u64::from(self.incarnation.get()));
         if let Some(id) = id {
@@ -212,8 +214,13 @@ impl Wire for Message {
     }
 
     fn decode(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
-        let kind = reader.kind("medley message", 2 * KINDS)?;
-        let (introduces, kind) = (kind >= KINDS, kind % KINDS);
+        let at = reader.at();
+        let kind = reader.u8("medley message")?;
+        let (introduces, kind) = (kind & INTRODUCES != 0, kind & !INTRODUCES);
+        if kind >= KINDS {
+            let found = u64::from(kind);
+            return Err(DecodeError::UnknownKind { field: "medley message", at, found });
+        }
         let sequence = reader.varint("sequence")?;
         let incarnation = Incarnation::new(reader.varint32("incarnation")?);
         let body = match kind {
@@ -246,7 +253,17 @@ impl Wire for Message {
         for _ in 0..count {
             updates.push(Update::decode(reader)?);
         }
+        let at = reader.at();
         let count = if introduces { reader.count("introductions", MIN_INTRODUCTION)? } else { 0 };
+        if introduces && count == 0 {
+            // One encoding for every value: without introductions none are announced.
+            return Err(DecodeError::BadCount {
+                field: "introductions",
+                at,
+                found: 0,
+                left: reader.rest().len(),
+            });
+        }
         let mut introductions = Vec::with_capacity(count);
         for _ in 0..count {
             introductions.push(Introduction::decode(reader)?);

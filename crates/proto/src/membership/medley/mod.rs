@@ -193,6 +193,11 @@ pub enum ContactChange {
     /// These are to notice at once if we fail: they are told often that we live. Without effect unless the
     /// configuration says [how often](Config::with_beat).
     Watchers(Vec<NodeId>),
+    /// It is to be pinged at once, listed or not, whatever comes of it: somebody wants to know who hears us.
+    Asked {
+        /// Who.
+        id: NodeId,
+    },
     /// This is what we ourselves have to say from now on.
     Ours {
         /// Where we can be reached.
@@ -209,7 +214,7 @@ impl Hash for ContactChange {
             Self::Near { id, distance, neighbour } => {
                 (id, Real(f64::from(*distance)), neighbour).hash(state);
             }
-            Self::Gone { id } | Self::Found { id } => id.hash(state),
+            Self::Gone { id } | Self::Found { id } | Self::Asked { id } => id.hash(state),
             Self::Watchers(watchers) => watchers.hash(state),
             Self::Ours { addresses, details } => (addresses, details).hash(state),
         }
@@ -619,6 +624,13 @@ impl Medley {
             ContactChange::Near { id, distance, neighbour } => (id, distance, neighbour),
             ContactChange::Gone { id } => (id, f32::NAN, false),
             ContactChange::Found { id } => return self.on_found(now, id, out),
+            ContactChange::Asked { id } => {
+                if id != self.me.id && self.role == Role::Running {
+                    self.sequence += 1;
+                    self.send(now, id, self.sequence, Body::Ping { on_behalf: None }, out);
+                }
+                return;
+            }
             ContactChange::Watchers(watchers) => return self.set_watchers(now, watchers, out),
             ContactChange::Ours { addresses, details } => {
                 if self.directory.set_own(addresses, details) && self.role == Role::Running {

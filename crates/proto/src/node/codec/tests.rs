@@ -52,6 +52,7 @@ fn abouts() -> impl Strategy<Value = About> {
 
 fn modes() -> impl Strategy<Value = ModeSettings> {
     let isolation = prop_oneof![
+        Just(OnIsolation::Auto),
         Just(OnIsolation::Hold),
         Just(OnIsolation::StepDown),
         spans().prop_map(OnIsolation::HoldFor)
@@ -158,6 +159,8 @@ fn facts() -> impl Strategy<Value = Fact> {
         (groups(), btree_set(ids(), 0..5)).prop_map(|(group, ids)| Fact::InRange(group, ids)),
         any::<u64>().prop_map(|boot| Fact::Superseded(Boot::new(boot))),
         Just(Fact::NotKept),
+        Just(Fact::Writing),
+        Just(Fact::Kept),
     ]
 }
 

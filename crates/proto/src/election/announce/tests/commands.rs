@@ -11,18 +11,21 @@ fn leading(rules: Rules) -> Node {
 }
 
 #[test]
-fn whoever_was_stopped_stands_anew_and_leads_under_a_newer_token() {
+fn whoever_was_stopped_listens_then_stands_anew_and_leads_under_a_newer_token() {
     let mut node = leading(Rules::Hardened);
     let before = node.machine.leadership().epoch;
     node.input(9_000, Input::Command(Command::Void)).unwrap();
     assert_eq!(node.machine.leadership().leader, None);
-    node.wakes(9_200);
+    assert_eq!(node.machine.deadline(), Some((at(12_000), Timer::Return)), "one T_L");
+    node.wakes(12_000);
+    assert_eq!(node.machine.leadership().leader, None, "it stands");
+    node.wakes(12_200);
     let after = node.machine.leadership();
     assert_eq!(after.leader, Some(NodeId::new(5)));
     assert!(after.epoch > before);
     // Who follows has nothing to give up.
-    node.hears(9_300, peer(9, 1), announce(1, 7)).unwrap();
-    node.input(9_400, Input::Command(Command::Void)).unwrap();
+    node.hears(12_300, peer(9, 1), announce(1, 7)).unwrap();
+    node.input(12_400, Input::Command(Command::Void)).unwrap();
     assert_eq!(node.machine.follows(), Some(NodeId::new(9)));
 }
 
@@ -61,4 +64,14 @@ fn an_observer_never_leads_and_follows_anybody() {
     node.input(22_000, Input::Command(Command::Observe(true))).unwrap();
     assert_eq!(node.machine.leadership().leader, None);
     assert_eq!(node.machine.deadline(), None, "it says no more");
+}
+
+/// It used to claim within `T_S`, which may be before it hears a successor that is worse by the rules and does well.
+#[test]
+fn whoever_was_stopped_follows_its_successor() {
+    let mut node = leading(Rules::Hardened);
+    node.input(9_000, Input::Command(Command::Void)).unwrap();
+    node.hears(9_900, peer(2, 1), announce(7, 2)).unwrap();
+    assert_eq!(node.machine.follows(), Some(NodeId::new(2)));
+    assert_eq!(node.machine.leadership().leader, Some(NodeId::new(2)));
 }

@@ -60,7 +60,8 @@ fn any_message() -> impl Strategy<Value = Message> {
                 Message::Leader(Claim { epoch, leader, confirmed, appointed, churn })
             }
         ),
-        any_epoch().prop_map(|epoch| Message::LeaderAck { epoch }),
+        (any_epoch(), any::<bool>())
+            .prop_map(|(epoch, confirmed)| Message::LeaderAck { epoch, confirmed }),
         (any_epoch(), any_candidate()).prop_map(
             |(epoch, Candidate { incarnation, attribute, .. })| {
                 Message::Object { epoch, incarnation, attribute }

@@ -481,7 +481,7 @@ fn absurd_terms_and_our_own_past_are_refused() {
     let from = peer(1);
     let refused = world.input(2, Input::Message { from, via: from.id, message: &absurd });
     assert!(matches!(refused, Err(Rejected::ImplausibleEpoch { .. })));
-    let own = Message::LeaderAck { epoch: Epoch::mint(1, peer(2)) };
+    let own = Message::LeaderAck { epoch: Epoch::mint(1, peer(2)), confirmed: true };
     let from = peer(2);
     let refused = world.input(2, Input::Message { from, via: from.id, message: &own });
     assert_eq!(refused, Err(Rejected::Loopback { from }));

@@ -1,0 +1,5 @@
+//! See `tables` in `src/lib.rs`.
+
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| bellwether_fuzz::tables(data));
