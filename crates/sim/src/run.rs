@@ -230,7 +230,7 @@ fn run_stack(
     let mut sim = Sim::new(world, scenario.capacity(), Seed::new(seed), build, observer)
         .with_muffle(muffle(scenario, seed, acknowledges));
     let elect = stack::Command { group: Group::default(), command: churn_tolerant::Command::Elect };
-    let word = Word { survey, elect: Some(elect) };
+    let word = Word { survey, elect: Some(elect), resign: None };
     schedule::play(&mut sim, scenario, Seed::new(seed), word)?;
     let mut unhealthiness = vec![0; sim.len() as usize];
     for machine in (0..sim.len()).filter_map(|node| sim.machine(node)) {
@@ -540,7 +540,7 @@ fn record(
             recorder.look_by(sim, |machine, each| suspects.listed(machine, each));
         }
     };
-    let word = Word { survey, elect: None };
+    let word = Word { survey, ..Word::none() };
     schedule::play_looking(&mut sim, scenario, seed, word, interval, look)?;
     Ok(recorders.into_iter().map(Recorder::finish).collect())
 }
@@ -581,7 +581,7 @@ fn run_membership(
     let observer = (watching, log);
     let mut sim =
         Sim::new(world, scenario.capacity(), Seed::new(seed), build, observer).with_muffle(muffle);
-    schedule::play(&mut sim, scenario, Seed::new(seed), Word { survey, elect: None })?;
+    schedule::play(&mut sim, scenario, Seed::new(seed), Word { survey, ..Word::none() })?;
     let end = sim.now();
     sim.observer_mut().0.1.finish(end);
     let (Detecting(detection), lists) = &sim.observer().0;

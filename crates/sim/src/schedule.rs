@@ -37,12 +37,14 @@ pub struct Word<M: Machine> {
     pub survey: Survey<M>,
     /// When they are to elect; `None` where nobody can be asked to.
     pub elect: Option<M::Command>,
+    /// When a leader is to hand over; likewise.
+    pub resign: Option<M::Command>,
 }
 
 impl<M: Machine> Word<M> {
     /// Nothing.
     pub fn none() -> Self {
-        Self { survey: Box::new(|_| Vec::new()), elect: None }
+        Self { survey: Box::new(|_| Vec::new()), elect: None, resign: None }
     }
 }
 
@@ -257,10 +259,14 @@ impl<'a> Schedule<'a> {
         match &self.scenario.faults[index].kind {
             FaultKind::Crash(who) => self.live(sim, who)?.into_iter().for_each(|n| sim.crash(n)),
             FaultKind::Leave(who) => self.live(sim, who)?.into_iter().for_each(|n| sim.leave(n)),
-            FaultKind::Elect(who) => {
+            FaultKind::Elect(who) | FaultKind::Resign(who) => {
+                let command = match &self.scenario.faults[index].kind {
+                    FaultKind::Resign(_) => &word.resign,
+                    _ => &word.elect,
+                };
                 for node in self.live(sim, who)? {
-                    if let Some(elect) = word.elect.clone() {
-                        sim.command(node, elect);
+                    if let Some(command) = command.clone() {
+                        sim.command(node, command);
                     }
                 }
             }

@@ -174,7 +174,7 @@ const PINS: [Pin; 22] = [
         &["fault.3={ at = '18s', kind = 'elect', target = 'leader' }"],
         "1753dfc64c1ef915",
     ),
-    ("node", r#"node = { timing = { profile = "lan" } }"#, &[], "ad47739d9ee919e2"),
+    ("node", r#"node = { timing = { profile = "lan" } }"#, &[], "f802bca2c487e486"),
     (
         "node, leased",
         r#"node = { election = { backup = { mode = "leased", members = ["node-0", "node-1", "node-2"] } } }"#,

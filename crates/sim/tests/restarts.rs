@@ -160,3 +160,44 @@ fn nor_in_hundreds_of_histories() {
         everywhere(loss, 200);
     }
 }
+
+/// The leader is to hand over, and its disk hangs for `span`: when it has to write that, or `late`, when it has to write who
+/// leads now. Whoever is elected meanwhile is not deposed when that disk is back.
+fn hangs(seed: u64, span: Duration, late: bool) -> Option<String> {
+    let resigns = if late { 19_999 } else { 20_100 };
+    let text = format!(
+        "name = \"a hand-over that hangs\"\nduration = \"50s\"\n\
+         [network]\nnodes = {NODES}\nstart_spread = \"500ms\"\n\
+         delay = {{ kind = \"uniform\", low = \"2ms\", high = \"5ms\" }}\n\
+         [node]\ntiming = {{ profile = \"lan\" }}\n\
+         [node.election.backup]\nmode = \"eventual\"\n\
+         [[fault]]\nat = \"20s\"\nkind = \"slow-disk\"\ntarget = \"leader\"\nby = \"60s\"\nfor = \"{}s\"\n\
+         [[fault]]\nat = \"{resigns}ms\"\nkind = \"resign\"\ntarget = \"leader\"\n",
+        span.as_secs_f64() + 0.1
+    );
+    let scenario = Scenario::parse("hangs.toml", &text, &[]).unwrap_or_else(|e| panic!("{e}"));
+    let namings = Namings::default();
+    let outcome = run_logged(&scenario, seed, Log::naming(&namings)).expect("a mesh");
+    assert!(outcome.violations.is_empty(), "seed {seed}: {:?}", outcome.violations);
+    let namings = namings.borrow();
+    let end = agreed(&namings, Time::ZERO + Duration::from_secs(50));
+    // What others named before the disk was back, of the ones that do not lead.
+    let mended = Time::from_micros(20_100_000) + span;
+    let led = agreed(&namings, Time::from_micros(19_900_000)).map(|(leader, _)| leader);
+    let mut others = namings.iter().filter(|naming| naming.at < mended && Some(naming.node) != led);
+    let meanwhile = others.next_back().and_then(|naming| Some((naming.leader?, naming.epoch?)));
+    (meanwhile.is_none() || meanwhile != end).then(|| {
+        format!("seed {seed}, {span}, late {late}: {meanwhile:?} was elected, then {end:?}")
+    })
+}
+
+#[test]
+fn a_leader_whose_disk_hung_while_it_handed_over_deposes_nobody() {
+    let spans = [2, 4, 8].map(Duration::from_secs);
+    let of = |seed| {
+        let each = spans.into_iter().flat_map(|span| [(span, false), (span, true)]);
+        each.filter_map(move |(span, late)| hangs(seed, span, late))
+    };
+    let deposed: Vec<String> = (0..20).into_par_iter().flat_map_iter(of).collect();
+    assert!(deposed.is_empty(), "{}", deposed.join("\n"));
+}

@@ -76,7 +76,7 @@ pub(super) fn run(
     let sim = Sim::new(network, nodes, root, build, observer).with_host_feeds(feeds);
     let sim = sim.with_carrier(carrier);
     let mut sim = sim.with_oversleep(OVERSLEEP);
-    schedule::play(&mut sim, scenario, root, Word { elect: elect(settings), ..Word::none() })?;
+    schedule::play(&mut sim, scenario, root, word(settings))?;
     let end = sim.now();
     sim.observer_mut().0.finish(end);
     if let Heard { unreadable: Some(detail), .. } = heard.get() {
@@ -134,14 +134,16 @@ fn carrier(heard: Rc<Cell<Heard>>) -> Carrier<Message> {
 
 const UNDERSTOOD: &str = "later-versions-are-understood";
 
-/// What nodes are asked that are to elect: where nobody can be asked to, a leader gives up.
-fn elect(settings: &NodeSettings) -> Option<Command> {
-    let election = settings.common.elections.first()?;
+/// What nodes are told of the first election: to elect, or to hand over. Where nobody can be asked to elect, a leader hands
+/// over.
+fn word(settings: &NodeSettings) -> Word<Node> {
+    let Some(election) = settings.common.elections.first() else { return Word::none() };
     let group = Group::named(&election.name);
-    Some(match election.mode {
+    let elect = match election.mode {
         ModeSettings::Eventual(_) => Command::Elect(group),
         _ => Command::Resign(group),
-    })
+    };
+    Word { elect: Some(elect), resign: Some(Command::Resign(group)), ..Word::none() }
 }
 
 /// Watches nodes.

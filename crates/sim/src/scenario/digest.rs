@@ -148,7 +148,11 @@ impl Hash for FaultKind {
     fn hash<H: Hasher>(&self, state: &mut H) {
         mem::discriminant(self).hash(state);
         match self {
-            Self::Crash(who) | Self::Elect(who) | Self::Leave(who) | Self::Isolate(who) => {
+            Self::Crash(who)
+            | Self::Elect(who)
+            | Self::Resign(who)
+            | Self::Leave(who)
+            | Self::Isolate(who) => {
                 who.hash(state);
             }
             Self::Recover { who, state: found } => (who, found).hash(state),

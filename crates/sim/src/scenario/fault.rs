@@ -25,6 +25,8 @@ pub(super) struct Setting<'a, 'b> {
     pub(super) election: bool,
     /// Whether the nodes can be asked to elect.
     pub(super) asked: bool,
+    /// Whether they are nodes as shipped.
+    pub(super) shipped: bool,
     /// Whether the nodes make use of distances.
     pub(super) measuring: bool,
     pub(super) nodes: &'b mut Nodes<'a>,
@@ -92,7 +94,7 @@ pub(super) fn fault<'a>(mut section: Section<'a>, setting: &mut Setting<'a, '_>)
 }
 
 fn kind<'a, 'b>(section: &mut Section<'a>, setting: &mut Setting<'a, 'b>) -> Result<FaultKind> {
-    let kinds: [Kind<'a, 'b>; 20] = [
+    let kinds: [Kind<'a, 'b>; 21] = [
         ("crash", |section, setting| Ok(FaultKind::Crash(lost(section, setting)?))),
         ("elect", |section, setting| {
             if !setting.asked {
@@ -104,6 +106,14 @@ fn kind<'a, 'b>(section: &mut Section<'a>, setting: &mut Setting<'a, 'b>) -> Res
                 ));
             }
             Ok(FaultKind::Elect(who(section, setting)?))
+        }),
+        ("resign", |section, setting| {
+            if !setting.shipped {
+                let field = section.require("kind", "\"crash\"")?;
+                let error = field.error("tells nobody: only nodes as shipped hand over");
+                return Err(error.with_allowed("a [node] instead of [membership] and [election]"));
+            }
+            Ok(FaultKind::Resign(who(section, setting)?))
         }),
         ("recover", |section, setting| {
             let state = section

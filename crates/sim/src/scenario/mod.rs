@@ -100,6 +100,7 @@ impl Scenario {
                 FaultKind::Crash(_)
                 | FaultKind::Clone { .. }
                 | FaultKind::Elect(_)
+                | FaultKind::Resign(_)
                 | FaultKind::Recover { .. }
                 | FaultKind::Leave(_)
                 | FaultKind::Join { .. }
@@ -681,6 +682,8 @@ pub enum FaultKind {
         /// For how long.
         length: Duration,
     },
+    /// Live nodes, of those that the agent ships, hand over what they lead.
+    Resign(Who),
 }
 
 /// Where a node that moves by up to some distance ends up. Nobody leaves the field.

@@ -187,8 +187,15 @@ fn scenario(mut root: Section<'_>) -> Result<Scenario> {
         }
     })?;
     let measuring = recorded || matches!(protocol, Protocol::Medley(_));
-    let mut setting =
-        Setting { duration, network: &network, election, asked, measuring, nodes: &mut nodes };
+    let mut setting = Setting {
+        duration,
+        network: &network,
+        election,
+        asked,
+        shipped: matches!(protocol, Protocol::Node(_)),
+        measuring,
+        nodes: &mut nodes,
+    };
     let faults = match root.take("fault") {
         Some(list) => list
             .list()?

@@ -681,10 +681,23 @@ impl Machine for ChurnTolerant {
                         self.give_up(now);
                         self.initiate_later(now, self.config.timeout * RESUME);
                     }
+                    Command::Void if self.config.hardened() => {
+                        // What it asked for meanwhile, nobody was asked. Who has no leader to tell of asks who leads.
+                        self.end_round();
+                        if self.standing().is_none_or(|record| !record.claim.confirmed) {
+                            self.initiate_later(now, self.config.timeout * RESUME);
+                            self.inquire(now, out);
+                        }
+                    }
                     Command::Void => {}
                     Command::Unsay(kept) if self.config.hardened() => {
-                        if self.leads() || self.vouched != kept {
+                        if self.leads() || self.hands_over() || self.vouched != kept {
+                            let follows = self.standing().is_some() && !self.leads();
                             self.give_up(now);
+                            if follows {
+                                // Another leads all the same. It is heard of anew, and vouched for anew.
+                                self.record = None;
+                            }
                             self.initiate_later(now, self.config.timeout * RESUME);
                         }
                         self.vouched = self.vouched.min(kept);
