@@ -154,10 +154,7 @@ fn half_broken(args: &Args, runs: usize) -> Result<(), Failure> {
     let leased = Bellwether { binary: binary.clone(), mode: Mode::Leased };
     let learned = Bellwether { binary, mode: Mode::Learned };
     let systems: [&dyn System; 3] = [&Etcd, &leased, &learned];
-    let mut rows = Vec::new();
-    for system in systems {
-        rows.push(worlds::measure(system, runs, &folder.path().join(system.name()))?);
-    }
+    let rows = worlds::measure(&systems, runs, folder.path())?;
     let page = worlds::page(&rows, runs)?;
     println!("{page}");
     write(&args.out, "worlds.md", &page)

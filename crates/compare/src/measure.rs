@@ -173,7 +173,8 @@ fn fail_over(
     Ok(took)
 }
 
-fn load() -> (f64, usize) {
+/// How many processes wanted to run on this machine in the last minute, by the kernel's count, and its cores.
+pub(crate) fn load() -> (f64, usize) {
     let text = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
     let minute = text.split(' ').next().and_then(|word| word.parse().ok());
     let cores = std::thread::available_parallelism().map_or(1, usize::from);

@@ -5,15 +5,20 @@
 use std::{
     fmt::Write as _,
     path::Path,
+    sync::atomic::{AtomicBool, Ordering},
+    thread,
     time::{Duration, Instant},
 };
 
 use bellwether_hosts::Net;
 
-use crate::{Failure, cluster::Cluster, interrupt, systems::System, watch::Watch};
+use crate::{Failure, cluster::Cluster, interrupt, measure::load, systems::System, watch::Watch};
 
 /// In each cluster.
 const NODES: usize = 5;
+/// Of each system, side by side: what is measured are waits of seconds, while idle nodes and those who ask them need
+/// little of two cores. More would be in each other's way.
+const CLUSTERS: usize = 3;
 /// Watched after the cut.
 const SPAN: Duration = Duration::from_secs(20);
 /// Between two looks.
@@ -60,29 +65,69 @@ pub(crate) struct Row {
     seconds: Vec<Vec<f64>>,
 }
 
-pub(crate) fn measure(system: &dyn System, runs: usize, folder: &Path) -> Result<Row, Failure> {
-    let net = Net::of(NODES).map_err(|error| {
+/// All systems at the same time, so that whatever disturbs one disturbs the others too.
+pub(crate) fn measure(
+    systems: &[&dyn System],
+    runs: usize,
+    folder: &Path,
+) -> Result<Vec<Row>, Failure> {
+    let nets = Net::several(systems.len() * CLUSTERS, NODES).map_err(|error| {
         Failure::new(format!(
             "no hosts here: {error}\n  remedy: install iproute2 and nftables, and run as root or under \
              `unshare --map-root-user`"
         ))
     })?;
-    let mut cluster = Cluster::start(&net, system, folder.to_owned(), NODES)?;
-    let mut seconds = Vec::new();
-    for world in World::ALL {
-        let mut times = Vec::new();
-        for run in 0..runs {
-            let leader = cluster.form()?;
-            // Not in step with anybody's period.
-            interrupt::sleep(Duration::from_millis(3_000 + 370 * (run as u64 % 5)))?;
-            let time = without(&net, system, world, leader)?;
-            eprintln!("{:>10}: {world:?}, {} of {runs}: {time:.2} s", system.name(), run + 1);
-            times.push(time);
+    let row = |system: &&dyn System| {
+        let (system, version, settings) = (system.name(), system.version()?, system.settings());
+        Ok(Row { system, version, settings, seconds: vec![Vec::new(); World::ALL.len()] })
+    };
+    let mut rows: Vec<Row> = systems.iter().map(row).collect::<Result<_, Failure>>()?;
+    // If one fails the others need not go on.
+    let failed = &AtomicBool::new(false);
+    thread::scope(|scope| {
+        let start = |(at, net): (usize, _)| {
+            let (system, number) = (systems[at / CLUSTERS], at % CLUSTERS);
+            let folder = folder.join(format!("{}-{number}", system.name()));
+            scope.spawn(move || {
+                let times = some_runs(system, net, &folder, number, runs, failed);
+                times.inspect_err(|_| failed.store(true, Ordering::Relaxed))
+            })
+        };
+        let started: Vec<_> = nets.iter().enumerate().map(start).collect();
+        for (at, cluster) in started.into_iter().enumerate() {
+            let times = cluster.join().map_err(|_| Failure::new("a cluster panicked"))??;
+            let seconds = &mut rows[at / CLUSTERS].seconds;
+            times.into_iter().for_each(|(world, time)| seconds[world].push(time));
         }
-        seconds.push(times);
+        Ok(rows)
+    })
+}
+
+/// Every so many of the runs of all worlds, on one cluster: the place of the world, and the time.
+fn some_runs(
+    system: &dyn System,
+    net: &Net,
+    folder: &Path,
+    number: usize,
+    runs: usize,
+    failed: &AtomicBool,
+) -> Result<Vec<(usize, f64)>, Failure> {
+    let mut cluster = Cluster::start(net, system, folder.to_owned(), NODES)?;
+    let mut times = Vec::new();
+    for at in (number..World::ALL.len() * runs).step_by(CLUSTERS) {
+        if failed.load(Ordering::Relaxed) {
+            break;
+        }
+        let (world, run) = (at / runs, at % runs);
+        let leader = cluster.form()?;
+        // Not in step with anybody's period.
+        interrupt::sleep(Duration::from_millis(3_000 + 370 * (run as u64 % 5)))?;
+        let kind = World::ALL[world];
+        let time = without(net, system, kind, leader)?;
+        eprintln!("{:>10}: {kind:?}, {} of {runs}: {time:.2} s", system.name(), run + 1);
+        times.push((world, time));
     }
-    let (version, settings) = (system.version()?, system.settings());
-    Ok(Row { system: system.name(), version, settings, seconds })
+    Ok(times)
 }
 
 /// For how long of the span nobody leads that a majority follows and that reaches them.
@@ -117,19 +162,22 @@ fn median(times: &[f64]) -> f64 {
 }
 
 pub(crate) fn page(rows: &[Row], runs: usize) -> Result<String, Failure> {
+    let (load, cores) = load();
     let mut text = format!(
-        "# Networks that half work\n\nMade by `bellwether-compare --worlds {runs}`: {NODES} hosts, {runs} runs of each world, \
-         one system after another. Seconds of the\n{} after the cut during which nobody led that a majority named, that \
-         said so itself and that was not cut off from all of them: median (longest).\n\n| world |",
+        "# Networks that half work\n\nMade by `bellwether-compare --worlds {runs}`: {NODES} hosts to a cluster, {CLUSTERS} \
+         clusters of each system, all {} side by side on {cores} cores (load\n{load:.1}). Seconds of the {} after the cut \
+         during which nobody led that a majority named, that said so itself and that was not\ncut off from all of them: \
+         median (longest).\n\n| world | runs |",
+        rows.len() * CLUSTERS,
         SPAN.as_secs()
     );
     let fail = |_| Failure::new("writing to a string");
     for row in rows {
         write!(text, " {} |", row.system).map_err(fail)?;
     }
-    writeln!(text, "\n|---|{}", "---|".repeat(rows.len())).map_err(fail)?;
+    writeln!(text, "\n|---|---|{}", "---|".repeat(rows.len())).map_err(fail)?;
     for (at, world) in World::ALL.into_iter().enumerate() {
-        write!(text, "| {} |", world.words()).map_err(fail)?;
+        write!(text, "| {} | {runs} |", world.words()).map_err(fail)?;
         for row in rows {
             let times = &row.seconds[at];
             let longest = times.iter().copied().fold(0.0, f64::max);

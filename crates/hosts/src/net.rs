@@ -10,7 +10,7 @@ use std::{
     net::Ipv4Addr,
     os::fd::AsFd as _,
     process::{Child, Command, Stdio},
-    sync::{Mutex, MutexGuard, PoisonError},
+    sync::{Arc, Condvar, Mutex, PoisonError},
     thread,
 };
 
@@ -22,8 +22,8 @@ use crate::Error;
 pub struct Net {
     switch: Namespace,
     hosts: Vec<Namespace>,
-    /// Times are measured here: one network at a time.
-    _alone: MutexGuard<'static, ()>,
+    /// Held until the last network made at once with this one is gone.
+    _alone: Arc<Alone>,
 }
 
 /// A network namespace, as long as this lives.
@@ -40,7 +40,30 @@ pub struct Traffic {
     pub packets: u64,
 }
 
-static ALONE: Mutex<()> = Mutex::new(());
+/// Whoever holds this has the only networks of this process: times are measured on them. Networks are used by several
+/// threads, to any of which the last one may be left; the guard of a mutex would have to stay with one.
+struct Alone;
+
+static TAKEN: Mutex<bool> = Mutex::new(false);
+static LEFT: Condvar = Condvar::new();
+
+impl Alone {
+    /// Waits for whoever has networks.
+    fn wait() -> Self {
+        let taken = TAKEN.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut taken =
+            LEFT.wait_while(taken, |taken| *taken).unwrap_or_else(PoisonError::into_inner);
+        *taken = true;
+        Self
+    }
+}
+
+impl Drop for Alone {
+    fn drop(&mut self) {
+        *TAKEN.lock().unwrap_or_else(PoisonError::into_inner) = false;
+        LEFT.notify_one();
+    }
+}
 
 /// Only IP is cut and lost: addresses are resolved by the kernels, whose patience is not what is tested.
 const RULES: &str = "
@@ -73,7 +96,28 @@ impl Net {
     ///
     /// With more than 254 hosts.
     pub fn of(count: usize) -> Result<Self, Error> {
-        let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+        Self::beside(count, Arc::new(Alone::wait()))
+    }
+
+    /// That many networks of so many hosts each, none of which reaches another: all have the same addresses. Waits for
+    /// whoever else in this process has hosts, and keeps others waiting until the last of them is gone.
+    ///
+    /// They share the machine's cores and disks. So this is fit for measuring waits of a tenth of a second and more, of
+    /// a few dozen processes that are idle most of the time, and unfit for measuring what something costs.
+    ///
+    /// # Errors
+    ///
+    /// What is missing, or not permitted here.
+    ///
+    /// # Panics
+    ///
+    /// With more than 254 hosts in each.
+    pub fn several(networks: usize, count: usize) -> Result<Vec<Self>, Error> {
+        let alone = Arc::new(Alone::wait());
+        (0..networks).map(|_| Self::beside(count, Arc::clone(&alone))).collect()
+    }
+
+    fn beside(count: usize, alone: Arc<Alone>) -> Result<Self, Error> {
         let switch = Namespace::new()?;
         let bridge = "link add name bridge type bridge forward_delay 0 mcast_snooping 0\n\
                       link set dev bridge addrgenmode none\nlink set dev bridge up\n";
@@ -400,6 +444,42 @@ mod tests {
                 assert_eq!((distance(from, next), distance(next, to) + 1), (1, distance(from, to)));
             }
         }
+    }
+
+    #[test]
+    fn others_wait_until_the_last_of_several_networks_is_gone() {
+        let [first, last] = {
+            let alone = Arc::new(Alone::wait());
+            [Arc::clone(&alone), alone]
+        };
+        let (tell, told) = std::sync::mpsc::channel();
+        let other = thread::spawn(move || {
+            let _alone = Alone::wait();
+            tell.send(()).unwrap();
+        });
+        drop(first);
+        let wait = std::time::Duration::from_millis(100);
+        assert!(told.recv_timeout(wait).is_err(), "one is still there");
+        drop(last);
+        other.join().unwrap();
+        told.recv().unwrap();
+    }
+
+    #[test]
+    fn networks_side_by_side_do_not_hear_each_other() {
+        let Ok(nets) = Net::several(2, 2) else { return };
+        let wait = std::time::Duration::from_millis(500);
+        let bind = |net: &Net| {
+            let socket = net.host(1).enter(|| std::net::UdpSocket::bind("0.0.0.0:9")).unwrap();
+            socket.set_read_timeout(Some(wait)).unwrap();
+            socket
+        };
+        let sockets = [bind(&nets[0]), bind(&nets[1])];
+        nets[0].unplug(0);
+        let say = || std::net::UdpSocket::bind("0.0.0.0:0")?.send_to(b"!", (Net::address(1), 9));
+        nets[1].host(0).enter(say).unwrap();
+        let heard = sockets.map(|socket| socket.recv_from(&mut [0; 1]).is_ok());
+        assert_eq!(heard, [false, true]);
     }
 
     #[test]

@@ -53,7 +53,15 @@ use rustix::process::Signal;
 
 /// Hosts; or none, and a word about it that no test runner swallows.
 fn hosts(count: usize) -> Option<Net> {
-    let net = Net::of(count);
+    permitted(Net::of(count))
+}
+
+/// That many networks of so many hosts each, side by side; or none, and a word about it.
+fn networks(networks: usize, count: usize) -> Option<Vec<Net>> {
+    permitted(Net::several(networks, count))
+}
+
+fn permitted<T>(net: Result<T, bellwether_hosts::Error>) -> Option<T> {
     if let Err(why) = &net {
         let _ = writeln!(
             std::io::stderr(),
