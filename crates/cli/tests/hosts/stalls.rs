@@ -11,6 +11,7 @@
 
 use std::{
     io::Write as _,
+    path::PathBuf,
     process::{Child, Command, Stdio},
     thread,
     time::{Duration, Instant},
@@ -30,7 +31,10 @@ use crate::{
 };
 
 /// A running agent whose next `fsync` takes so long. Those after it are as quick as ever.
-struct HungDisk(Child);
+struct HungDisk {
+    strace: Child,
+    calls: PathBuf,
+}
 
 impl HungDisk {
     /// None, and a word about it, if that cannot be done here.
@@ -38,7 +42,8 @@ impl HungDisk {
         let mut strace = Command::new("strace");
         let inject = format!("inject=fsync:delay_enter={}us:when=1", span.as_micros());
         strace.args(["-f", "-q", "-e", "trace=fsync", "-e", &inject, "-p"]);
-        strace.arg(agents.pid(at).as_raw_nonzero().to_string()).args(["-o", "/dev/null"]);
+        let calls = agents.folder().join("fsync");
+        strace.arg(agents.pid(at).as_raw_nonzero().to_string()).arg("-o").arg(&calls);
         // It says that it has attached, in a line for each thread.
         strace.args(["-v"]).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped());
         let spawned = strace.spawn();
@@ -61,24 +66,33 @@ impl HungDisk {
                 status.is_ok_and(|status| !status.contains("TracerPid:\t0\n"))
             })
         };
-        let hung = Self(child);
+        let hung = Self { strace: child, calls };
         until(seconds(5), "strace has attached", || traced().then_some(()));
         Some(hung)
+    }
+
+    /// Ends it, and says whether there was such a call at all.
+    fn end(self) -> bool {
+        let calls = self.calls.clone();
+        drop(self);
+        std::fs::read_to_string(calls).is_ok_and(|calls| calls.contains("fsync("))
     }
 }
 
 impl Drop for HungDisk {
     fn drop(&mut self) {
         // Asked to end it lets go of the agent; killed it would take it along.
-        let pid = i32::try_from(self.0.id()).ok().and_then(Pid::from_raw);
+        let pid = i32::try_from(self.strace.id()).ok().and_then(Pid::from_raw);
         let _ = pid.map(|pid| kill_process(pid, Signal::TERM));
-        let _ = self.0.wait();
+        let _ = self.strace.wait();
     }
 }
 
 /// What came of one disk that hung.
 #[derive(Debug, Default)]
 struct Trial {
+    /// Whether it wrote at all: not every mode has to at every change of leader.
+    hung: bool,
     /// Until the others agreed on somebody else, if they had to.
     replaced: Option<f64>,
     /// Answers in which it claimed to lead while another did.
@@ -89,7 +103,8 @@ struct Trial {
     buried: usize,
 }
 
-/// The leader is to hand over, for which it has to write, and its disk hangs.
+/// The leader is to hand over, and the first thing it writes from then on takes long. In `eventual` it has to write before
+/// it hands over; others may be replaced before their disk hangs.
 fn leaders_disk_hangs(agents: &Agents<'_>, span: Duration) -> Option<Trial> {
     let leader = formed(agents, seconds(60));
     let hung = HungDisk::of(agents, leader, span)?;
@@ -112,13 +127,13 @@ fn leaders_disk_hangs(agents: &Agents<'_>, span: Duration) -> Option<Trial> {
         watch(&mut trial, &mut successor);
         thread::sleep(Duration::from_millis(20));
     }
-    drop(hung);
-    let _ = resigning.wait();
+    trial.hung = hung.end();
     let back = Instant::now();
     while back.elapsed() < seconds(3) {
         watch(&mut trial, &mut successor);
         thread::sleep(Duration::from_millis(20));
     }
+    let _ = resigning.wait();
     let after = formed(agents, seconds(20));
     trial.deposed = successor.is_some_and(|successor| successor != after);
     trial.buried = buried(agents, leader, begun);
@@ -141,7 +156,7 @@ fn followers_disk_hangs(agents: &Agents<'_>, span: Duration) -> Option<Trial> {
         }
         thread::sleep(Duration::from_millis(20));
     }
-    drop(hung);
+    trial.hung = hung.end();
     let _ = resigning.wait();
     formed(agents, seconds(20));
     trial.buried = buried(agents, follower, begun);
@@ -187,9 +202,11 @@ fn disks_hang(net: &Net, mode: &str, trials: usize) -> Option<String> {
         trials.iter().map(|(_, trial)| of(trial)).sum::<usize>()
     };
     println!(
-        "{mode}, fsync hung {trials} times at the leader, {trials} times at a follower, for 1 to 20 s: the leader was \
-         replaced after {:.2} s (p50), {:.2} s (max); {} claims beside the successor, {} successors deposed; {} \
-         leaders and {} followers declared dead",
+        "{mode}, fsync hung {trials} times at the leader, {trials} times at a follower, for 1 to 20 s ({} and {} wrote \
+         meanwhile): the leader was replaced after {:.2} s (p50), {:.2} s (max); {} claims beside the successor, {} \
+         successors deposed; {} leaders and {} followers declared dead",
+        sum(|trial| usize::from(trial.hung), &leaders),
+        sum(|trial| usize::from(trial.hung), &followers),
         times.quantile(0.5),
         times.quantile(1.0),
         sum(|trial| trial.claims, &leaders),
