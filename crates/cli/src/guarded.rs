@@ -273,8 +273,9 @@ impl Bounds {
         match lease {
             None => Self { term: most.saturating_sub(args.grace), kill: most, replaced: most },
             Some(Lease { valid_for, step_down }) => {
-                // Dead, and not only killed, when the first successor may act: ending takes a moment.
-                let step_down = step_down - (step_down / 5).min(ENDING);
+                // Dead, and not only killed, when the first successor may act: ending takes a moment, and so may waking up
+                // to see to it on a busy machine. A successor is as soon as the promise lets it.
+                let step_down = step_down - (step_down / 2).min(ENDING);
                 let kill = (asked + valid_for + step_down).min(most);
                 let term = (asked + valid_for).min(kill.saturating_sub(step_down));
                 Self { term, kill, replaced: kill.min(asked + step_down) }
@@ -527,7 +528,7 @@ const OURSELVES: &str = "/proc/self/exe";
 /// Where programs are looked for if nobody says where.
 const DEFAULT_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 /// For what was killed to be gone, if the step-down time is that long.
-const ENDING: Duration = Duration::from_millis(100);
+const ENDING: Duration = Duration::from_millis(250);
 /// After a question that nobody answered.
 const SOON: Duration = Duration::from_millis(50);
 /// By how much a watchdog may be late before what it should have done is done here.

@@ -128,6 +128,8 @@ struct Ready {
     fact: Fact,
     list: Vec<Fact>,
     heard: Time,
+    /// Since when it has left us out, though we tell it that we are ready: it may not hear us.
+    without: Option<Time>,
 }
 
 /// Between members.
@@ -408,13 +410,17 @@ impl Founding {
             let ring = self.ring(&[id]);
             return self.begin(ring, founding, Vec::new(), port);
         }
-        let mut list: Vec<Fact> = self.ready.values().map(|ready| ready.fact).collect();
+        // Whoever hears nobody would keep all others from agreeing for ever: `HB-15`.
+        let deaf = self.beat() * 3;
+        let hears = |ready: &&Ready| ready.without.is_none_or(|since| now.since(since) < deaf);
+        let with = || self.ready.values().filter(hears);
+        let mut list: Vec<Fact> = with().map(|ready| ready.fact).collect();
         list.push(self.fact());
         list.sort_unstable_by_key(|fact| fact.life);
+        let agreed = with().all(|ready| ready.list == list);
         if list != self.list {
             (self.list, self.listed) = (list, now);
         }
-        let agreed = self.ready.values().all(|ready| ready.list == self.list);
         let all = self.list.len() == self.config.members.len();
         let waited = now.since(self.listed) >= self.beat() * if all { 1 } else { 10 };
         if agreed && waited && self.list.len() >= self.config.needed() {
@@ -464,7 +470,10 @@ impl Founding {
                 }
             }
             Stage::Quiet | Stage::Outside => {
-                self.ready.insert(from.id, Ready { fact, list, heard: port.now });
+                let before = self.ready.get(&from.id).and_then(|ready| ready.without);
+                let without = !list.iter().any(|fact| fact.life.id() == self.me.id);
+                let without = without.then(|| before.unwrap_or(port.now));
+                self.ready.insert(from.id, Ready { fact, list, heard: port.now, without });
                 if matches!(self.stage, Stage::Outside) {
                     let before = self.list.clone();
                     self.look_outside(port);
@@ -573,6 +582,9 @@ impl Founding {
             Body::Ready { fact, list } => self.on_ready(from, *fact, list.clone(), port),
             &Body::Inside { founding } => {
                 self.inside = Some((from.id, founding, port.now));
+                if matches!(self.stage, Stage::Outside) {
+                    self.look_outside(port);
+                }
                 Ok(())
             }
         }

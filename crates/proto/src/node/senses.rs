@@ -97,7 +97,9 @@ impl Node {
     }
 
     pub(super) fn look_who_hears_us(&mut self, now: Time, out: &mut OutboxOf<Self>) {
-        if core::mem::take(&mut self.senses.heard) && self.senses.changed {
+        // Whoever has lost a sense buries all others meanwhile; they are still the ones to ask.
+        let sound = self.senses.unheard.or(self.senses.deaf).is_none();
+        if core::mem::take(&mut self.senses.heard) && self.senses.changed && sound {
             let members = self.stack.membership().members();
             self.senses.company.clear();
             self.senses.company.extend(members.map(|member| member.id));

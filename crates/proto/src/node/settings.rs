@@ -352,7 +352,7 @@ impl LearnedSettings {
 
     /// How long a leader is believed that is not heard.
     pub fn lease(&self, timing: &Timing) -> Duration {
-        self.lease.unwrap_or(timing.beat * 10)
+        self.lease.unwrap_or(timing.beat * 5)
     }
 
     /// How often a member is sampled.

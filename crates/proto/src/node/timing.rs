@@ -88,7 +88,7 @@ impl TimingProfile {
         };
         let [lease, arbitration, step_down] = match self {
             Self::Local => [200, 100, 200],
-            Self::Lan => [500, 250, 500],
+            Self::Lan => [400, 200, 400],
             Self::Wan => [3_000, 1_500, 3_000],
             Self::Mesh => [4_000, 2_000, 4_000],
         };

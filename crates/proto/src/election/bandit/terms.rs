@@ -374,7 +374,8 @@ impl Terms {
         let supported = self.supported_until(common);
         match supported > now {
             true => common.timers.set(Timer::Lease, supported),
-            false => self.step_down(common, now),
+            // Whoever still hears us need not wait for our lease to end.
+            false => self.resign(common, now, true, out),
         }
     }
 

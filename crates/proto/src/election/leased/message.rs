@@ -6,6 +6,7 @@ use crate::{
     epoch::Epoch,
     id::{Boot, NodeId, Peer},
     membership::ring::{self, Life},
+    time::Duration,
     wire::{DecodeError, Reader, Sink, Wire},
 };
 
@@ -107,6 +108,8 @@ pub enum Body {
         epoch: Epoch,
         /// Whether nobody that has not stopped can count on us.
         free: bool,
+        /// How long ago anybody else could last begin to count on us.
+        since: Duration,
         /// Of the claim it answers.
         round: u32,
     },
@@ -272,10 +275,11 @@ impl Wire for Message {
                 put_maybe_epoch(sink, *after);
                 sink.varint((*round).into());
             }
-            Body::Grant { epoch, free, round } => {
+            Body::Grant { epoch, free, since, round } => {
                 sink.u8(2);
                 put_epoch(sink, *epoch);
                 sink.u8((*free).into());
+                sink.varint(since.as_micros());
                 sink.varint((*round).into());
             }
             Body::Refuse { epoch } => {
@@ -317,7 +321,8 @@ impl Wire for Message {
             2 => {
                 let epoch = take_epoch(reader)?;
                 let free = reader.kind("free", 2)? == 1;
-                Body::Grant { epoch, free, round: reader.varint32("round")? }
+                let since = Duration::from_micros(reader.varint("since")?);
+                Body::Grant { epoch, free, since, round: reader.varint32("round")? }
             }
             3 => Body::Refuse { epoch: take_epoch(reader)? },
             4 => Body::Lead,

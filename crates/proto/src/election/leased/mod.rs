@@ -35,6 +35,9 @@
 //! Departure: a joiner that owns the key is handed the office when it is a member, not in the acknowledgement that makes
 //! it one; the incumbent stops before it says so, either way.
 //!
+//! Departure: by quorum a successor's wait counts from when its witnesses last backed anybody, not from when they promised
+//! themselves to it (R11.11).
+//!
 //! Departure: where R11.9 has a witness promise after it has *itself* timed out, it also may once it has not
 //! acknowledged the leader for two sessions, since a witness need not be a neighbour for ever.
 
@@ -115,11 +118,21 @@ struct Asking {
     /// Of the last round of questions, and when it was sent.
     round: u32,
     sent: Time,
-    /// Who has promised, when it was asked, and whether we need not wait on its account.
-    granted: BTreeMap<NodeId, (Time, bool)>,
+    granted: BTreeMap<NodeId, Granted>,
     again: Time,
     /// Whether we lead because another wanted us to.
     chosen: bool,
+}
+
+/// What somebody's promise is worth to whom it was made.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+struct Granted {
+    /// When it was asked.
+    asked: Time,
+    /// Whether nobody that has not stopped can count on it.
+    free: bool,
+    /// When all is over that anybody before us may do because it counted on it.
+    over: Time,
 }
 
 /// A claim that is won.
@@ -168,6 +181,10 @@ pub struct Leased {
     free: bool,
     backed: Option<Epoch>,
     backed_at: Time,
+    /// When anybody could last begin to count on us, ourselves included; at the latest when this life began, since nobody
+    /// knows what an earlier one said. And the same just before our last promise.
+    counted: Time,
+    counted_before: Time,
     electorate: Option<Electorate>,
     /// The epoch that was handed over to us.
     taken: Option<Epoch>,
@@ -201,6 +218,8 @@ impl Leased {
             free: true,
             backed: None,
             backed_at: Time::ZERO,
+            counted: Time::ZERO,
+            counted_before: Time::ZERO,
             electorate: None,
             taken: None,
             lacking: Some(Time::ZERO),
@@ -345,14 +364,19 @@ impl Leased {
                             | ring::Body::Answer { .. }
                             | ring::Body::Spread { .. }
                     );
+                    let mut stamp = stamped.then(|| self.stamp());
                     if matches!(message.body, ring::Body::Ack(_))
                         && self.promised.is_some_and(|epoch| epoch.minter().id == to)
                         && self.deserted != self.promised
                     {
-                        self.backed = self.backed.max(self.promised);
-                        self.backed_at = self.now;
+                        if self.is_deaf_to_us(to) {
+                            stamp = stamp.map(|stamp| Stamp { backs: None, ..stamp });
+                        } else {
+                            self.backed = self.backed.max(self.promised);
+                            self.backed_at = self.now;
+                            self.counted = self.now;
+                        }
                     }
-                    let stamp = stamped.then(|| self.stamp());
                     out.send(to, Message { stamp, body: Body::Ring(message) });
                 }
                 Effect::Emit(event) => {
@@ -417,7 +441,9 @@ impl Leased {
             Body::Claim { epoch, life, after, round } => {
                 self.on_claim(now, from, (epoch, life, after, round), message, out);
             }
-            Body::Grant { epoch, free, round } => self.on_grant(from, (epoch, free, round)),
+            Body::Grant { epoch, free, since, round } => {
+                self.on_grant(now, from, (epoch, free, since, round));
+            }
             Body::Refuse { epoch } => self.on_refuse(now, epoch, message),
             Body::Lead => self.on_lead(from, message, out),
             Body::LeadAck { epoch, handed } => self.on_lead_ack(now, from, epoch, handed),
@@ -513,6 +539,13 @@ impl Leased {
     fn stopped_wait(&self) -> Duration {
         self.config.aftermath.map_or(Duration::ZERO, |_| self.lease_wait())
     }
+
+    /// Whether somebody that leases from us has let us wait for so long that it may not hear us: `HB-12` of
+    /// `docs/rules/half-broken.md`.
+    fn is_deaf_to_us(&self, id: NodeId) -> bool {
+        let asked = self.ring.lease(id).and_then(|lease| lease.asked);
+        asked.is_some_and(|asked| self.now.since(asked) >= self.session().div(8) * 5)
+    }
 }
 
 impl Machine for Leased {
@@ -530,10 +563,15 @@ impl Machine for Leased {
         out: &mut OutboxOf<Self>,
     ) -> Result<(), Rejected> {
         self.now = now;
+        if matches!(self.bid, Bid::Office(_)) {
+            // Whoever leads counts on itself up to the instant at which it stops.
+            self.counted = now;
+        }
         match input {
             Input::Start => {
                 self.ring.handle(now, Input::Start, &mut self.below)?;
                 self.lacking = Some(now);
+                self.counted = now;
             }
             Input::Message { from, via, message } => {
                 self.on_message(now, from, via, message, out)?;

@@ -2,7 +2,7 @@
 
 use alloc::{collections::BTreeMap, vec::Vec};
 
-use super::{Asking, Bid, Body, Command, Flavour, Leased, Message, Office, Register};
+use super::{Asking, Bid, Body, Command, Flavour, Granted, Leased, Message, Office, Register};
 use crate::{
     epoch::Epoch,
     id::{NodeId, Peer},
@@ -289,7 +289,7 @@ impl Leased {
     pub(super) fn on_lead_ack(&mut self, now: Time, from: Peer, epoch: Epoch, handed: bool) {
         match &mut self.bid {
             Bid::Asking(asking) if asking.epoch == epoch => {
-                asking.granted.insert(from.id, (now, true));
+                asking.granted.insert(from.id, Granted { asked: now, free: true, over: now });
             }
             Bid::Ceding { register, waiting, .. } if handed && register.epoch == epoch => {
                 waiting.retain(|&id| id != from.id);

@@ -2,7 +2,7 @@
 
 use alloc::vec::Vec;
 
-use super::{Asking, Bid, Body, Electorate, Event, Leased, Message, Office};
+use super::{Asking, Bid, Body, Electorate, Event, Granted, Leased, Message, Office};
 use crate::{
     epoch::Epoch,
     id::{NodeId, Peer},
@@ -61,7 +61,10 @@ impl Leased {
             return self.say(out, from.id, Body::Refuse { epoch });
         }
         match self.promise(now, epoch, life, after, out) {
-            Some(free) => self.say(out, from.id, Body::Grant { epoch, free, round }),
+            Some(free) => {
+                let since = now.since(self.counted_before);
+                self.say(out, from.id, Body::Grant { epoch, free, since, round });
+            }
             None => self.say(out, from.id, Body::Refuse { epoch }),
         }
     }
@@ -82,8 +85,12 @@ impl Leased {
             return None;
         }
         if self.promised == Some(epoch) {
+            if self.is_deaf_to_us(life.id()) {
+                return None;
+            }
             // The first answer may have been lost: it is the same.
             self.backed_at = now;
+            self.counted = now;
             return Some(self.free);
         }
         let lost = match self.promised {
@@ -121,13 +128,28 @@ impl Leased {
         self.free = free;
         self.backed = self.backed.max(Some(epoch));
         self.backed_at = now;
+        self.counted_before = self.counted;
+        self.counted = now;
         Some(free)
     }
 
-    pub(super) fn on_grant(&mut self, from: Peer, (epoch, free, round): (Epoch, bool, u32)) {
+    /// When all is over that anybody may do because it counted, `since` ago, on the witness whose promise we hear of now.
+    /// The wait allows for a clock as fast as ours may be; what the witness has measured of it, its clock was no faster.
+    fn over(&self, now: Time, since: Duration) -> Time {
+        now + self.lease_wait().saturating_sub(since)
+    }
+
+    pub(super) fn on_grant(
+        &mut self,
+        now: Time,
+        from: Peer,
+        (epoch, free, since, round): (Epoch, bool, Duration, u32),
+    ) {
+        let over = self.over(now, since);
         match &mut self.bid {
             Bid::Asking(asking) if asking.epoch == epoch && asking.round == round => {
-                asking.granted.entry(from.id).or_insert((asking.sent, free));
+                let granted = Granted { asked: asking.sent, free, over };
+                asking.granted.entry(from.id).or_insert(granted);
             }
             Bid::Office(office) if office.epoch == epoch && office.round == round => {
                 let at = office.support.entry(from.id).or_insert(office.sent);
@@ -189,7 +211,8 @@ impl Leased {
             if witnesses.contains(&me)
                 && let Some(free) = self.promise(now, epoch, life, after, out)
             {
-                asking.granted.entry(me.id()).or_insert((now, free));
+                let over = self.over(now, now.since(self.counted_before));
+                asking.granted.entry(me.id()).or_insert(Granted { asked: now, free, over });
             }
             for witness in witnesses.into_iter().filter(|&witness| witness != me) {
                 if !asking.granted.contains_key(&witness.id()) {
@@ -203,13 +226,17 @@ impl Leased {
             self.bid = Bid::Asking(asking);
             return;
         }
-        let free = asking.granted.values().all(|&(_, free)| free);
-        let wait = if free { self.stopped_wait() } else { self.lease_wait() };
-        let support = asking.granted.iter().map(|(&id, &(at, _))| (id, at)).collect();
+        // Whoever led before us counted on one of these. Where nothing is begun that could outlast it, those that have
+        // stopped are not waited for.
+        let waits = asking.granted.values().any(|granted| !granted.free);
+        let waits = waits || !self.stopped_wait().is_zero();
+        let over = asking.granted.values().map(|granted| granted.over).max();
+        let from = over.filter(|_| waits).unwrap_or(now).max(now);
+        let support = asking.granted.iter().map(|(&id, granted)| (id, granted.asked)).collect();
         self.electorate = Some(Electorate { mark: (Some(epoch), 0), ..electorate });
         self.bid = Bid::Office(Office {
             epoch,
-            from: now + wait,
+            from,
             told: false,
             support,
             installed: Vec::new(),

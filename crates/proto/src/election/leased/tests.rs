@@ -200,6 +200,55 @@ fn after_a_crash_the_next_one_leads_in_time_and_not_too_soon() {
     }
 }
 
+/// Five, all of them neighbours, that wait for what a leader has begun.
+fn five_with_aftermath(aftermath: Duration) -> Net {
+    let mut net = Net::new();
+    let founders: Vec<Peer> = (0..5).map(peer).collect();
+    for one in 0..5 {
+        let ring = below().with_repeats(3);
+        let ring = Ring::new(peer(one), ring, Seed::new(one), &founders, &[]);
+        let config = config(Flavour::Quorum).with_aftermath(aftermath).with_sticky(true);
+        net.start(Leased::new(ring, config, None));
+    }
+    net.run(ms(12_000));
+    assert_eq!(net.leader(), Some(0));
+    net
+}
+
+/// R11.11: noticing and asking cost no time beyond what the old leader's last backing allowed it.
+#[test]
+fn a_successor_waits_from_when_its_witnesses_last_backed_anybody() {
+    for after in (0..1_000).step_by(90) {
+        let mut net = five_with_aftermath(ms(700));
+        net.run(ms(after));
+        let crash = net.now;
+        net.nodes.remove(&0);
+        net.run(ms(8_000));
+        let (at, leader, _) = *net.elected.last().unwrap();
+        assert_ne!(leader, 0);
+        // Two sessions, the aftermath, and how far clocks may run apart.
+        assert!(at.since(crash) <= ms(2_700 + 30), "after {after}: {}", at.since(crash));
+        assert!(net.gaps.iter().all(|&gap| gap >= ms(700)), "after {after}: {:?}", net.gaps);
+    }
+}
+
+/// A leader that speaks and does not hear is not backed until it is given up, but until it is noticed not to answer (HB-12).
+#[test]
+fn a_leader_that_does_not_hear_is_not_backed_for_long() {
+    for after in (0..1_000).step_by(90) {
+        let mut net = five_with_aftermath(ms(700));
+        net.run(ms(after));
+        let deaf = net.now;
+        net.filter = Box::new(move |_, to, _| to != 0);
+        net.run(ms(8_000));
+        let (at, leader, _) = *net.elected.last().unwrap();
+        assert_ne!(leader, 0);
+        // The rest of a session, 5/8 of one, two, and the aftermath.
+        assert!(at.since(deaf) <= ms(4_325 + 50), "after {after}: {}", at.since(deaf));
+        assert!(net.gaps.iter().all(|&gap| gap >= ms(700)), "after {after}: {:?}", net.gaps);
+    }
+}
+
 #[test]
 fn who_leads_resigns_or_hands_over_without_a_wait() {
     for flavour in FLAVOURS {
@@ -532,11 +581,12 @@ fn messages() -> impl Strategy<Value = Message> {
     let body = prop_oneof![
         (epochs(), lives(), proptest::option::of(epochs()), any::<u32>())
             .prop_map(|(epoch, life, after, round)| Body::Claim { epoch, life, after, round }),
-        (epochs(), any::<bool>(), any::<u32>()).prop_map(|(epoch, free, round)| Body::Grant {
-            epoch,
-            free,
-            round
-        }),
+        (epochs(), any::<bool>(), any::<u64>(), any::<u32>()).prop_map(
+            |(epoch, free, since, round)| {
+                let since = Duration::from_micros(since);
+                Body::Grant { epoch, free, since, round }
+            }
+        ),
         epochs().prop_map(|epoch| Body::Refuse { epoch }),
         Just(Body::Lead),
         (epochs(), any::<bool>()).prop_map(|(epoch, handed)| Body::LeadAck { epoch, handed }),

@@ -35,6 +35,8 @@ pub struct Standing {
     pub active: bool,
     /// When the latest session began that was acknowledged, on our clock.
     pub acked: Option<Time>,
+    /// When the session began that is not acknowledged yet.
+    pub asked: Option<Time>,
     /// When it runs out unless another session is acknowledged: then at the latest we suspect.
     pub until: Time,
     /// Sessions begun so far.
@@ -121,7 +123,9 @@ impl Lease {
             (None, _) => self.due,
         };
         let active = matches!(self.state, State::Active);
-        Standing { peer: self.peer, active, acked: self.acked, until, sessions: self.session }
+        let asked = self.pending.then_some(self.started);
+        let (peer, acked, sessions) = (self.peer, self.acked, self.session);
+        Standing { peer, active, acked, asked, until, sessions }
     }
 
     pub(super) const fn group(&self) -> &Group {
@@ -303,6 +307,20 @@ impl Ring {
             let ack = self.lease_message(by, number, Stage::Keep);
             self.say(out, by.id(), Body::Ack(ack));
         }
+    }
+
+    /// Whether a request of ours, said at least twice, is not acknowledged: the other may not hear us (`HB-12` of
+    /// `docs/rules/half-broken.md`).
+    pub(super) fn keeps_us_waiting(&self, now: Time, life: Life) -> bool {
+        let lease = self.lease_of(life.id()).filter(|lease| lease.peer == life && lease.pending);
+        lease.is_some_and(|lease| now.since(lease.started) >= self.config.session.div(8) * 3)
+    }
+
+    /// Whether all others keep us waiting too: then it is we who hear nobody, or whom nobody hears, and those who hear us must
+    /// not be asked to choose us (`HB-14`).
+    pub(super) fn hears_nobody_but(&self, now: Time, accused: Life) -> bool {
+        let mut others = self.leases.iter().filter(|lease| lease.peer != accused).peekable();
+        others.peek().is_some() && others.all(|lease| self.keeps_us_waiting(now, lease.peer))
     }
 
     /// Whether the lease that a message names is the one we have with its sender.

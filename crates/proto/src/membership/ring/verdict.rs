@@ -31,6 +31,8 @@ pub(super) struct Case {
     pub(super) won: bool,
     /// Whether the time to concede has passed.
     halved: bool,
+    /// When those are asked again that have not answered: the first question, or its answer, may have been lost.
+    again: Time,
 }
 
 /// How a case stands.
@@ -45,11 +47,12 @@ enum Tally {
 impl Case {
     /// When it must be looked at again.
     pub(super) fn due(&self, config: &Config) -> Time {
-        match (self.won, config.tie) {
-            (true, _) => Time::NEVER,
+        let due = match (self.won, config.tie) {
+            (true, _) => return Time::NEVER,
             (false, Tie::Concede) if !self.halved => self.since + config.arbitration.div(2),
             (false, _) => self.since + config.arbitration,
-        }
+        };
+        due.min(self.again)
     }
 
     /// When the accused may be buried.
@@ -117,6 +120,9 @@ impl Ring {
         if now >= over + self.config.arbitration {
             return self.depart(now, Some(accused.id()), out);
         }
+        if self.config.repeats > 0 && self.hears_nobody_but(now, accused) {
+            return self.depart(now, Some(accused.id()), out);
+        }
         let since = now.min(over);
         let Some(at) = self.leases.iter().position(|lease| lease.peer == accused) else { return };
         let lease = self.leases.remove(at);
@@ -130,8 +136,13 @@ impl Ring {
         }
         out.emit(RingEvent::Suspected(accused));
         let votes = BTreeMap::new();
+        // Late enough that a link over which nobody answered is in doubt by then, and soon enough for an answer.
+        let again = match self.config.repeats {
+            0 => Time::NEVER,
+            _ => since + self.config.arbitration.div(4) * 3,
+        };
         let mut case =
-            Case { accused, asked: now, since, groups, votes, won: false, halved: false };
+            Case { accused, asked: now, since, groups, votes, won: false, halved: false, again };
         for group in case.groups.clone() {
             self.ask(now, &mut case, &group, out);
         }
@@ -158,6 +169,10 @@ impl Ring {
             version: Version::default(),
             members: self.config.external().map(Life::outside).collect(),
         }
+    }
+
+    fn suspects_life(&self, life: Life) -> bool {
+        self.cases.iter().any(|case| case.accused == life)
     }
 
     /// Our vote as an arbitrator.
@@ -188,6 +203,10 @@ impl Ring {
         group: &Group,
         out: &mut OutboxOf<Self>,
     ) {
+        // Of two that do not hear each other, the one that hears nobody must not be the one that stays.
+        if self.config.repeats > 0 && (self.keeps_us_waiting(now, by) || self.suspects_life(by)) {
+            return;
+        }
         let vote = self.vote(now, by, accused, group);
         let tells = self.config.upgrade == Upgrade::Joint && self.config.promises;
         let (pair, _) = arbiter::pair(by, accused);
@@ -283,8 +302,20 @@ impl Ring {
             })
             .collect();
         for accused in due {
+            self.ask_again(now, accused, out);
             self.decide(now, accused, out);
         }
+    }
+
+    fn ask_again(&mut self, now: Time, accused: Life, out: &mut OutboxOf<Self>) {
+        let again = |case: &Case| case.accused == accused && case.again <= now;
+        let Some(at) = self.cases.iter().position(again) else { return };
+        let mut case = self.cases.remove(at);
+        case.again = Time::NEVER;
+        for group in case.groups.clone() {
+            self.ask(now, &mut case, &group, out);
+        }
+        self.cases.insert(at, case);
     }
 
     pub(super) fn on_burial_timer(&mut self, now: Time, out: &mut OutboxOf<Self>) {
