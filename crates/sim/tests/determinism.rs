@@ -174,12 +174,12 @@ const PINS: [Pin; 22] = [
         &["fault.3={ at = '18s', kind = 'elect', target = 'leader' }"],
         "1753dfc64c1ef915",
     ),
-    ("node", r#"node = { timing = { profile = "lan" } }"#, &[], "f802bca2c487e486"),
+    ("node", r#"node = { timing = { profile = "lan" } }"#, &[], "8f456c0cd9acc303"),
     (
         "node, leased",
         r#"node = { election = { backup = { mode = "leased", members = ["node-0", "node-1", "node-2"] } } }"#,
         &[],
-        "57f3d559d82c5533",
+        "b8274785bd43457e",
     ),
 ];
 

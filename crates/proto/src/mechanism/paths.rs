@@ -1,6 +1,6 @@
 //! How a member reaches another when the link between them is broken: by way of others.
 //!
-//! Source: rules `HB-1` to `HB-5` of `docs/rules/half-broken.md`. A cut link is evidence about a link and not about a node. Members
+//! Source: rules `HB-1` to `HB-5` and `HB-13` of `docs/rules/half-broken.md`. A cut link is evidence about a link and not about a node. Members
 //! of a short list carry each other's words on, so that whoever is connected to a member somehow can talk to it.
 //!
 //! ```text
@@ -19,7 +19,7 @@
 //! said anyway. The direct way is tried all the time, so a mended link is noticed by the first word that passes it.
 //!
 //! A way is learnt as a bridge learns it: whoever brought the last word of a member is the way to it. Words are numbered
-//! by their origin, so that nobody carries one twice.
+//! by their origin, so that nobody carries one twice, and an older one that comes late shows no way.
 
 use alloc::{collections::BTreeMap, vec::Vec};
 use core::cmp::Reverse;
@@ -77,10 +77,11 @@ struct Link {
     floods: u8,
 }
 
-/// Who brings its words, when it brought the last, and the first word we sent it by this way since.
+/// Who brings its words, which was the last and when, and the first question that went to it by this way since.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 struct Way {
     by: NodeId,
+    word: (Boot, u64),
     brought: Time,
     waiting: Option<Time>,
 }
@@ -211,7 +212,11 @@ impl Paths {
         }
         if by != origin.id {
             let link = self.links.entry(origin.id).or_default();
-            link.way = Some(Way { by, brought: now, waiting: None });
+            // An older word that comes late says nothing of who is nearer now. Whoever follows it may send words in a circle.
+            let word = (origin.boot, number);
+            if link.way.is_none_or(|way| way.word < word) {
+                link.way = Some(Way { by, word, brought: now, waiting: None });
+            }
             (link.sought, link.floods) = (None, 0);
             if ours && unheard {
                 link.unheard = Some(now);
@@ -258,7 +263,7 @@ impl Paths {
         let mut detour = Detour { unheard: self.is_late(now, link.waiting), ..Detour::default() };
         if self.doubted(now, &link) {
             let hops = if self.may_flood(now, &link) { self.hops(now, &link) } else { 0 };
-            detour = Detour { unheard: detour.unheard, ..self.detour(now, to, &[], hops) };
+            detour = Detour { unheard: detour.unheard, ..self.detour(now, to, &[], hops, awaits) };
         }
         if awaits {
             let link = self.links.entry(to).or_default();
@@ -270,28 +275,41 @@ impl Paths {
     }
 
     /// We hand a word of another on to this member directly: how else it is sent. `told` have it already, and it may be
-    /// handed to `hops` more where no way is known. Whoever asks us to has no time left to find out that our link is broken
-    /// as well.
-    pub fn carry(&mut self, now: Time, to: NodeId, told: &[NodeId], hops: u8) -> Detour {
+    /// handed to `hops` more where no way is known. `awaits`: whether it is answered. Whoever asks us to has no time left to find
+    /// out that our link is broken as well.
+    pub fn carry(
+        &mut self,
+        now: Time,
+        to: NodeId,
+        told: &[NodeId],
+        hops: u8,
+        awaits: bool,
+    ) -> Detour {
         let link = self.links.get(&to).copied().unwrap_or_default();
         if self.heard_lately(now, &link) && !self.doubted(now, &link) {
             return Detour::default();
         }
-        self.detour(now, to, told, hops)
+        self.detour(now, to, told, hops, awaits)
     }
 
-    /// Among few as often as it takes, and where many links are broken from the second time on; else a little farther each
-    /// time.
+    /// Among few as often as it takes, and where many links are broken from the second time on, by a known way or by others;
+    /// else a little farther each time.
     fn hops(&self, now: Time, link: &Link) -> u8 {
         let known =
             self.links.values().filter(|link| link.heard.is_some() || link.waiting.is_some());
         let (known, broken) = known.fold((0, 0), |(known, broken), link| {
             (known + 1, broken + usize::from(self.doubted(now, link)))
         });
-        match known <= FEW || link.floods > 0 && broken * 4 >= known {
+        let tried = link.floods > 0 || link.way.is_some_and(|way| self.is_lost(now, &way));
+        match known <= FEW || tried && broken * 4 >= known {
             true => FARTHEST,
             false => 1 << link.floods.min(FARTHEST.ilog2() as u8),
         }
+    }
+
+    /// Whether a question that went by this way was not answered.
+    fn is_lost(&self, now: Time, way: &Way) -> bool {
+        way.waiting.is_some_and(|at| now.since(at) >= self.manner.doubt.div(2))
     }
 
     fn heard_lately(&self, now: Time, link: &Link) -> bool {
@@ -305,16 +323,16 @@ impl Paths {
     }
 
     /// The way that is known, if it answers; else some that may know one.
-    fn detour(&mut self, now: Time, to: NodeId, told: &[NodeId], hops: u8) -> Detour {
+    fn detour(&mut self, now: Time, to: NodeId, told: &[NodeId], hops: u8, awaits: bool) -> Detour {
         let mut next = self.links.get(&to).copied().unwrap_or_default();
         let mut by = Vec::new();
         let answers = |way: &Way| {
-            let waits = way.waiting.is_some_and(|at| now.since(at) >= self.manner.doubt.div(2));
-            now.since(way.brought) < self.manner.memory && !waits && !told.contains(&way.by)
+            let recent = now.since(way.brought) < self.manner.memory;
+            recent && !self.is_lost(now, way) && !told.contains(&way.by)
         };
         if let Some(way) = next.way.filter(answers) {
             by.push(way.by);
-            next.way = Some(Way { waiting: way.waiting.or(Some(now)), ..way });
+            next.way = Some(Way { waiting: way.waiting.or(awaits.then_some(now)), ..way });
         } else if hops > 0 {
             by = self.carriers(now, to, told);
             (next.flooded, next.floods) = (Some(now), next.floods.saturating_add(1));
@@ -463,16 +481,20 @@ mod tests {
         let mut paths = paths(9);
         [2, 3, 4].into_iter().for_each(|other| paths.heard(at(0), id(other)));
         assert!(paths.brought(at(50), id(2), word(9, 1, false, true)));
-        let detour = paths.carry(at(50), id(1), &[id(2), id(3)], 3);
+        let detour = paths.carry(at(50), id(1), &[id(2), id(3)], 3, true);
         assert_eq!((detour.by, detour.told, detour.hops), (vec![id(4)], vec![id(4)], 2));
         assert!(!paths.brought(at(51), id(3), word(9, 1, false, true)));
         // Who has just heard the receiver needs nobody.
         paths.heard(at(60), id(1));
-        assert_eq!(paths.carry(at(61), id(1), &[], 3), Detour::default());
+        assert_eq!(paths.carry(at(61), id(1), &[], 3, true), Detour::default());
         // And the way back is known.
         paths.send(at(70), id(9), true);
         assert_eq!(paths.send(at(170), id(9), true).by, [id(2)]);
-        assert_eq!(paths.carry(at(171), id(5), &[], 0).by, [], "it was handed on often enough");
+        assert_eq!(
+            paths.carry(at(171), id(5), &[], 0, true).by,
+            [],
+            "it was handed on often enough"
+        );
     }
 
     #[test]
@@ -508,6 +530,42 @@ mod tests {
         }
     }
 
+    /// HB-13: beats and answers are not answered, and a way that carried one is as good as before.
+    #[test]
+    fn a_way_is_given_up_for_a_question_that_was_not_answered_and_for_nothing_else() {
+        for awaits in [false, true] {
+            let mut paths = paths(9);
+            [2, 3].into_iter().for_each(|other| paths.heard(at(90), id(other)));
+            paths.send(at(0), id(1), true);
+            assert!(paths.brought(at(110), id(3), word(1, 1, true, true)));
+            assert_eq!(paths.send(at(120), id(1), awaits).by, [id(3)]);
+            let all = [id(2), id(3)];
+            let ways = if awaits { &all[..] } else { &all[1..] };
+            assert_eq!(paths.send(at(300), id(1), false).by, ways);
+            // The same for what is carried on.
+            assert!(paths.brought(at(310), id(3), word(1, 2, false, false)));
+            assert_eq!(paths.carry(at(320), id(1), &[], 9, awaits).by, [id(3)]);
+            assert_eq!(paths.carry(at(400), id(1), &[], 9, false).by, ways);
+        }
+    }
+
+    /// HB-13: two carriers that got two words of one origin in different order would else send its answers to each other.
+    #[test]
+    fn an_older_word_that_comes_late_shows_no_way() {
+        let mut paths = paths(9);
+        paths.send(at(0), id(1), true);
+        assert!(paths.brought(at(110), id(3), word(1, 7, false, false)));
+        assert!(paths.brought(at(111), id(2), word(1, 6, false, false)), "it is handed on");
+        assert_eq!(paths.send(at(120), id(1), false).by, [id(3)]);
+        let reborn = Peer::new(id(1), Boot::new(2));
+        assert!(paths.brought(
+            at(130),
+            id(2),
+            Brought { origin: reborn, ..word(1, 1, true, true) }
+        ));
+        assert_eq!(paths.send(at(140), id(1), false).by, [id(2)], "a new life counts anew");
+    }
+
     #[test]
     fn among_many_few_are_asked_and_a_little_farther_each_time() {
         let mut paths = paths(3);
@@ -521,5 +579,12 @@ mod tests {
         paths.send(at(200), id(90), true);
         let detours = [300, 310].map(|now| paths.send(at(now), id(90), true).hops);
         assert_eq!(detours, [0, FARTHEST - 1], "once those that should know were asked");
+        // Nor once a way was tried in vain (HB-13).
+        assert!(paths.brought(at(320), id(40), word(90, 1, true, true)));
+        let detours = [330, 380].map(|now| paths.send(at(now), id(90), true));
+        assert_eq!(
+            detours.map(|detour| (detour.by.len(), detour.hops)),
+            [(1, 0), (3, FARTHEST - 1)]
+        );
     }
 }

@@ -100,7 +100,7 @@ impl Node {
         told.extend([me, origin.id, from.id]);
         told.sort_unstable();
         told.dedup();
-        let detour = paths.carry(now, to, &told, hops);
+        let detour = paths.carry(now, to, &told, hops, carried.body.awaits_answer());
         told.extend(&detour.told);
         let carried = Carried { told, hops: detour.hops, ..carried.clone() };
         for by in detour.by.into_iter().chain([to]) {
