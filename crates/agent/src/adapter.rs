@@ -86,6 +86,8 @@ pub(crate) struct Adapter {
     named_alike: BTreeSet<(NodeId, NodeId)>,
     /// Whether it was said that the table of peers is filling up.
     filling: bool,
+    /// The same of the addresses to join.
+    crowded: bool,
 }
 
 /// What happened to a member.
@@ -194,6 +196,7 @@ impl Adapter {
             accusations: 0,
             named_alike: BTreeSet::new(),
             filling: false,
+            crowded: false,
         }
     }
 

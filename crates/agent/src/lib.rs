@@ -38,8 +38,8 @@ pub use self::{
     seal::{Answered, CHUNK_EXTRA, Content, OpenStream, Opened, Sealer, Versions},
     status::{
         Agreement, CentralStatus, Counters, Differing, ElectionStatus, Event, EventKind, Identity,
-        KeyStatus, KeyUser, LeaderStatus, MapNode, MapStatus, MemberState, MemberStatus, PeerTable,
-        Position, Reach, Role, SameName, ScoreStatus, SourceStatus, Status, Verdict,
+        JoinTable, KeyStatus, KeyUser, LeaderStatus, MapNode, MapStatus, MemberState, MemberStatus,
+        PeerTable, Position, Reach, Role, SameName, ScoreStatus, SourceStatus, Status, Verdict,
     },
     store::{StoreError, rewritten},
     transport::{BindError, INBOUND, INBOUND_EACH, Misplaced, Received, Transport},

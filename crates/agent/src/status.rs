@@ -38,8 +38,12 @@ pub struct Status {
     pub same_names: Vec<SameName>,
     /// Who says where those to join are, besides addresses in the settings.
     pub sources: Vec<SourceStatus>,
+    /// How many addresses to join are tried, and how many can be.
+    pub to_join: JoinTable,
     /// How many peers are remembered, and how many can be.
     pub peers: PeerTable,
+    /// Why the disk does not have what must not be forgotten, if it refuses it or does not answer.
+    pub disk: Option<String>,
     /// What was sent, received and refused.
     pub counters: Counters,
     /// Under which keys.
@@ -81,6 +85,22 @@ impl PeerTable {
     /// Whether it is three quarters full, though whoever was not heard for long is forgotten.
     pub const fn is_filling(&self) -> bool {
         self.remembered >= self.most / 4 * 3
+    }
+}
+
+/// The addresses that are tried to join somebody: those that were given, and those that sources name.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, Serialize)]
+pub struct JoinTable {
+    /// How many there are.
+    pub tried: usize,
+    /// How many there can be.
+    pub most: usize,
+}
+
+impl JoinTable {
+    /// Whether it is three quarters full.
+    pub const fn is_filling(&self) -> bool {
+        self.tried >= self.most / 4 * 3
     }
 }
 

@@ -11,7 +11,7 @@
 use std::{
     collections::BTreeMap,
     fs::{self, DirBuilder, File},
-    io::{self, Write as _},
+    io::{self, Read as _, Write as _},
     os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _},
     path::{Path, PathBuf},
 };
@@ -221,6 +221,9 @@ pub enum StoreError {
     /// Somebody else could have written what is there, or could write it.
     #[error("data_dir: {0}")]
     Distrusted(#[from] Distrust),
+    /// Without it two nodes might have one identity, or two lives one boot number.
+    #[error("the system has no randomness to draw an identity or a boot number from: {0}")]
+    Entropy(getrandom::Error),
     /// Another agent lives there.
     #[error(
         "data_dir {}: {} runs on this directory; stop it, or give this agent a directory of its own (--data-dir)",
@@ -242,7 +245,7 @@ impl Store {
     /// and with its epochs, and all can tell which is the later.
     pub(crate) fn open(directory: Option<&Path>, above: Option<Boot>) -> Result<Self, StoreError> {
         let Some(directory) = directory else {
-            let kept = Kept { boot: 1, ..Kept::new() };
+            let kept = Kept { boot: 1, ..Kept::new()? };
             let dialect = Dialect::Present;
             return Ok(Self { file: None, kept, writing: None, problem: None, dialect });
         };
@@ -256,7 +259,7 @@ impl Store {
         trust::kept(directory, &fs::metadata(directory).map_err(failed(directory))?)?;
         let lock = Lock::take(directory)?;
         sweep(directory).map_err(failed(directory))?;
-        let mut kept = match fs::read_to_string(&path) {
+        let mut kept = match read(&path) {
             Ok(text) => Kept::read(&text).map_err(|unreadable| {
                 let path = path.clone();
                 match unreadable {
@@ -264,11 +267,11 @@ impl Store {
                     Unreadable::Damaged(problem) => StoreError::Damaged { path, problem },
                 }
             })?,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Kept::new(),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Kept::new()?,
             Err(error) => return Err(failed(&path)(error)),
         };
         let last = kept.boot.max(above.map_or(0, Boot::get));
-        kept.boot = next_boot(last).ok_or_else(|| StoreError::Damaged {
+        kept.boot = next_boot(last)?.ok_or_else(|| StoreError::Damaged {
             path: path.clone(),
             problem: format!("boot {last} is the last there is"),
         })?;
@@ -368,7 +371,7 @@ impl Store {
 /// Puts this in the place of the file, whole or not at all.
 fn replace(path: &Path, kept: &Kept) -> io::Result<()> {
     // A lock binds only those that ask for it: whoever did not must not be given a life that was lived.
-    let there = fs::read_to_string(path).ok().and_then(|text| Kept::read(&text).ok());
+    let there = read(path).ok().and_then(|text| Kept::read(&text).ok());
     let boot = there.map_or(0, |there| there.boot).max(kept.boot);
     let beside = path.with_extension(format!("json.{}.new", std::process::id()));
     let mut options = File::options();
@@ -396,10 +399,20 @@ fn sweep(directory: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// A boot number above this one.
-fn next_boot(last: u64) -> Option<u64> {
-    let step = getrandom::u32().unwrap_or_else(|_| crate::clock::unix_ms() as u32);
-    last.checked_add(1)?.checked_add(step.into())
+/// A boot number above this one, if there is one.
+fn next_boot(last: u64) -> Result<Option<u64>, StoreError> {
+    let step = getrandom::u32().map_err(StoreError::Entropy)?;
+    Ok(last.checked_add(1).and_then(|next| next.checked_add(step.into())))
+}
+
+/// What is in the file, which is not read without an end: a node keeps a few kilobytes.
+fn read(path: &Path) -> io::Result<String> {
+    let mut text = String::new();
+    File::open(path)?.take(LARGEST + 1).read_to_string(&mut text)?;
+    match text.len() as u64 > LARGEST {
+        true => Err(io::Error::other(format!("has more than {LARGEST} bytes"))),
+        false => Ok(text),
+    }
 }
 
 fn identity(text: &str) -> Option<NodeId> {
@@ -431,30 +444,28 @@ enum Unreadable {
 }
 
 const MILLION: f64 = 1e6;
+/// Bytes of the file. Arbitrary: 64 elections of the largest kind, and as much again of a later version's.
+const LARGEST: u64 = 4 << 20;
 /// Of the file. Another number means that the versions before would misread it.
 const FORMAT: u64 = 1;
 
 impl Kept {
     /// A node nobody has seen before.
-    fn new() -> Self {
+    fn new() -> Result<Self, StoreError> {
         let id = loop {
-            match getrandom::u64() {
-                Ok(0) => {}
-                Ok(id) => break id,
-                // No randomness at all: the clock has to do.
-                Err(_) => {
-                    break crate::clock::unix_ms().rotate_left(20) ^ u64::from(std::process::id());
-                }
+            match getrandom::u64().map_err(StoreError::Entropy)? {
+                0 => {}
+                id => break id,
             }
         };
-        Self {
+        Ok(Self {
             format: FORMAT,
             id: format!("{id:016x}"),
             boot: 0,
             elections: BTreeMap::new(),
             worth: None,
             more: More::new(),
-        }
+        })
     }
 
     /// What is meant by a file that does not say.
@@ -500,6 +511,9 @@ impl Kept {
         let kept = self;
         if kept.id().is_none() || kept.id.len() != 16 {
             return Err(format!("id {:?} is not sixteen hexadecimal digits", kept.id));
+        }
+        if kept.id().is_some_and(|id| id.get() == 0) {
+            return Err("id 0 is nobody's".to_owned());
         }
         for (group, tokens) in &kept.elections {
             group.parse::<Group>().map_err(|_| format!("{group:?} names no election"))?;
@@ -631,12 +645,14 @@ mod tests {
         let mut store = Store::open(Some(directory.path()), None).unwrap();
         let path = directory.path().join("node.json");
         // Somebody who did not ask for the lock has begun a later life.
-        let (ours, theirs) = (store.me().boot, store.me().boot.get() + 8);
+        // So much later that no step of ours gets there by chance.
+        let (ours, theirs) = (store.me().boot, store.me().boot.get() + (1 << 40));
         let (old, new) = (format!("\"boot\": {ours}"), format!("\"boot\": {theirs}"));
         let later = fs::read_to_string(&path).unwrap().replace(&old, &new);
         fs::write(&path, later).unwrap();
         assert!(keep(&mut store, &durable(7)));
         assert_eq!(store.me().boot, ours, "this life stays the one it is");
+        assert!(fs::read_to_string(&path).unwrap().contains(&new), "theirs stays on disk");
         drop(store);
         fs::write(directory.path().join("node.json.1.new"), "half").unwrap();
         let next = Store::open(Some(directory.path()), None).unwrap();
@@ -725,6 +741,8 @@ mod tests {
         for (text, word) in [
             ("", "EOF"),
             ("{}", "missing field"),
+            (r#"{"id":"0000000000000000","boot":1}"#, "id 0 is nobody's"),
+            (&" ".repeat(5 << 20), "more than 4194304 bytes"),
             (r#"{"id":"12","boot":1}"#, "sixteen"),
             (r#"{"id":"zzzzzzzzzzzzzzzz","boot":1}"#, "sixteen"),
             (r#"{"id":"0000000000000001","boot":18446744073709551615}"#, "last"),

@@ -349,6 +349,21 @@ async fn off_loopback_probes_tell_strangers_no_names() {
 }
 
 #[tokio::test]
+async fn health_says_what_the_disk_refuses_and_which_tables_are_filling() {
+    let fake = Fake::start();
+    let at = server(&fake, HookView::none()).await;
+    let health = get(at, "/healthz").await.json();
+    assert_eq!(health["disk"], "node.json: No space left on device");
+    assert_eq!(health["filling"], serde_json::json!(["peers", "addresses"]));
+    {
+        let mut status = fake.status.lock().unwrap();
+        (status.disk, status.to_join.tried, status.peers.remembered) = (None, 3, 3);
+    }
+    let health = get(at, "/healthz").await.json();
+    assert_eq!((&health["disk"], &health["filling"]), (&Value::Null, &serde_json::json!([])));
+}
+
+#[tokio::test]
 async fn an_agent_that_hangs_leads_nothing() {
     let fake = Fake::start();
     let at = server(&fake, HookView::none()).await;

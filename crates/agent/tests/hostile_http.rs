@@ -84,6 +84,7 @@ fn cases() -> Vec<Case> {
         command("another scheme", &format!("Authorization: Basic {TOKEN}\r\n{json}"), good, &[401]),
         command("two tokens", &format!("Authorization: Bearer x\r\nAuthorization: Bearer {TOKEN}\r\n{json}"), good, &[400]),
         ("a token in the address", format!("POST /v1/leave?token={TOKEN} HTTP/1.1\r\nHost: {{at}}\r\nConnection: close\r\n\r\n"), &[400]),
+        ("the same, in other letters", format!("POST /v1/leave?x=1&%74oken={TOKEN} HTTP/1.1\r\nHost: {{at}}\r\nConnection: close\r\n\r\n"), &[400]),
         // Bodies.
         command("a form", &with_token(&format!("Content-Type: application/x-www-form-urlencoded\r\n{length}")), good, &[415]),
         command("text", &with_token(&format!("Content-Type: text/plain\r\n{length}")), good, &[415]),

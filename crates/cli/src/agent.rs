@@ -7,6 +7,7 @@ use bellwether_agent::{
     config::{Flag, Inputs},
 };
 use bellwether_proto::node::packet::Dialect;
+use rustix::process::{DumpableBehavior, Resource, Rlimit, set_dumpable_behavior, setrlimit};
 
 use crate::{
     log::Log,
@@ -145,7 +146,16 @@ impl Args {
     }
 }
 
+/// What is in memory is the cluster's key, so it goes into no core dump, and no other process of our user looks at it.
+fn keep_memory_private() -> Result<(), Failure> {
+    let none = Rlimit { current: Some(0), maximum: Some(0) };
+    let kept = setrlimit(Resource::Core, none)
+        .and_then(|()| set_dumpable_behavior(DumpableBehavior::NotDumpable));
+    kept.map_err(|error| Failure::Other(format!("cannot keep its memory to itself: {error}")))
+}
+
 pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
+    keep_memory_private()?;
     let config = args.load()?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()

@@ -201,3 +201,89 @@ fn a_leader_whose_disk_hung_while_it_handed_over_deposes_nobody() {
     let deposed: Vec<String> = (0..20).into_par_iter().flat_map_iter(of).collect();
     assert!(deposed.is_empty(), "{}", deposed.join("\n"));
 }
+
+/// Who was named after whom all but `led` had agreed on, from `since` on, if anybody was.
+fn deposed(namings: &[Naming], led: NodeId, since: Time) -> Option<(NodeId, NodeId)> {
+    let mut last = [None; NODES as usize];
+    let mut elected = None;
+    for naming in namings {
+        last[naming.node.get() as usize] = naming.leader;
+        if naming.at < since || naming.node == led {
+            continue;
+        }
+        match (elected, naming.leader) {
+            (Some(elected), Some(now)) if now != elected => return Some((elected, now)),
+            (None, Some(now)) if now != led => {
+                let others = (0..NODES).filter(|&node| node != led.get());
+                let all = others.into_iter().all(|node| last[node as usize] == Some(now));
+                elected = all.then_some(now);
+            }
+            _ => {}
+        }
+    }
+    None
+}
+
+/// An announced election in which this happens from 20 s on, and its leader at `since`: whether its successor was deposed.
+fn announced(seed: u64, since: Duration, faults: &str) -> Option<String> {
+    let text = format!(
+        "name = \"announced\"\nduration = \"40s\"\n\
+         [network]\nnodes = {NODES}\nstart_spread = \"500ms\"\n\
+         delay = {{ kind = \"uniform\", low = \"100us\", high = \"2ms\" }}\n\
+         [node]\ntiming = {{ profile = \"lan\" }}\n\
+         [node.election.backup]\nmode = \"announced\"\n{faults}"
+    );
+    let scenario = Scenario::parse("announced.toml", &text, &[]).unwrap_or_else(|e| panic!("{e}"));
+    let namings = Namings::default();
+    let outcome = run_logged(&scenario, seed, Log::naming(&namings)).expect("a mesh");
+    assert!(outcome.violations.is_empty(), "seed {seed}: {:?}", outcome.violations);
+    let namings = namings.borrow();
+    let since = Time::ZERO + since;
+    let led = namings.iter().rfind(|naming| naming.at < since && naming.leader.is_some());
+    let led = led.and_then(|naming| naming.leader).expect("somebody leads");
+    let (was, is) = deposed(&namings, led, since)?;
+    Some(format!("seed {seed}: {led} was replaced by {was}, and that by {is}\n{faults}"))
+}
+
+fn fault(at: Duration, kind: &str) -> String {
+    format!("[[fault]]\nat = \"{:.6}s\"\nkind = {kind}\n", at.as_secs_f64())
+}
+
+/// The leader resigns, and so does its successor: whoever leads then is not deposed when the first may stand again.
+fn twice(seed: u64, apart: Duration) -> Option<String> {
+    let first = Duration::from_secs(20);
+    let resigns = |at| fault(at, "\"resign\"\ntarget = \"leader\"");
+    announced(seed, first + apart, &(resigns(first) + &resigns(first + apart)))
+}
+
+/// Somebody comes back and claims to lead, which the leader has to write before it contradicts; its disk hangs for a while.
+fn claimed_from(seed: u64, span: Duration) -> Option<String> {
+    let at = Duration::from_secs(20);
+    let newcomer = seed % NODES;
+    let faults = fault(Duration::from_secs(15), &format!("\"crash\"\nnodes = [{newcomer}]"))
+        + &fault(
+            at,
+            &format!(
+                "\"slow-disk\"\ntarget = \"leader\"\nby = \"60s\"\nfor = \"{}s\"",
+                span.as_secs_f64()
+            ),
+        )
+        + &fault(
+            at + Duration::from_millis(1),
+            &format!("\"recover\"\nnodes = [{newcomer}]\nstate = \"kept\""),
+        );
+    announced(seed, at, &faults)
+}
+
+#[test]
+fn whoever_comes_back_to_an_announced_election_deposes_nobody() {
+    let each = |seed| {
+        let apart = (13..24).map(|tenths| Duration::from_millis(100 * tenths));
+        let twice = apart.filter_map(move |apart| twice(seed, apart));
+        let spans = (6..30).map(|part| Duration::from_millis(50 * part));
+        twice.chain(spans.filter_map(move |span| claimed_from(seed, span)))
+    };
+    let deposed: Vec<String> = (0..20).into_par_iter().flat_map_iter(each).collect();
+    println!("{} successors deposed", deposed.len());
+    assert!(deposed.is_empty(), "{}", deposed.join("\n"));
+}

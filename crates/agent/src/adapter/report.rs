@@ -38,7 +38,9 @@ impl Adapter {
             elections,
             same_names: self.same_names(),
             sources: self.source_statuses(now),
+            to_join: self.to_join(),
             peers,
+            disk: self.node.disk_refuses_since().and_then(|_| self.store.problem()),
             counters,
             keys,
         }

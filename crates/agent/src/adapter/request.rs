@@ -45,6 +45,7 @@ impl Adapter {
                     return Err(Refused::Impossible(reason));
                 }
                 addresses.into_iter().for_each(|address| self.seek(now, address, false));
+                self.look_at_places(inbox);
                 self.knock(now);
                 Ok(())
             }

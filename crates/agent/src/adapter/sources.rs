@@ -3,7 +3,12 @@
 use bellwether_proto::membership::medley::Addresses;
 
 use super::*;
-use crate::{discovery::Found, peers::KnownPeer, status::SourceStatus, transport::Misplaced};
+use crate::{
+    discovery::Found,
+    peers::KnownPeer,
+    status::{JoinTable, SourceStatus},
+    transport::Misplaced,
+};
 
 /// What a source said last.
 #[derive(Debug, Default)]
@@ -48,12 +53,14 @@ impl Adapter {
                 self.sources[at].addresses.clone_from(&addresses);
                 self.let_go();
                 for address in addresses {
-                    if self.seeds.len() < PLACES {
+                    let known = self.seeds.iter().any(|seed| seed.address == address);
+                    if known || self.seeds.len() < PLACES {
                         self.seek(now, address, true);
                     } else {
                         self.refuse("too-many-addresses");
                     }
                 }
+                self.look_at_places(inbox);
                 self.knock(now);
             }
             Err(problem) => {
@@ -73,6 +80,22 @@ impl Adapter {
                 }
                 self.sources[at].problem = Some(problem);
             }
+        }
+    }
+
+    pub(super) fn to_join(&self) -> JoinTable {
+        JoinTable { tried: self.seeds.len(), most: PLACES }
+    }
+
+    /// Says when there is not much room left for addresses.
+    pub(super) fn look_at_places(&mut self, inbox: &Inbox) {
+        let table = self.to_join();
+        let before = core::mem::replace(&mut self.crowded, table.is_filling());
+        if !before && self.crowded {
+            let JoinTable { tried, most } = table;
+            let words =
+                format!("{tried} addresses are tried for those to join; above {most} no other is");
+            self.event(inbox, EventKind::TableFilling, None, Some(words));
         }
     }
 

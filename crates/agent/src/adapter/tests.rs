@@ -13,6 +13,7 @@ use super::*;
 use crate::{
     discovery::Found,
     handle::{Handle, Request},
+    status::{Counters, KeyStatus},
 };
 
 /// One adapter, its history and its disk.
@@ -68,6 +69,13 @@ impl Alone {
         self.adapter.election_status(self.now, 0)
     }
 
+    fn status(&self) -> crate::status::Status {
+        let keys =
+            KeyStatus { stage: "settled", sends: String::new(), accepts: vec![], members: vec![] };
+        let peers = PeerTable { remembered: 0, most: 1 };
+        self.adapter.status(self.now, 0, Counters::default(), keys, peers)
+    }
+
     fn events(&self) -> Vec<EventKind> {
         self.handle.events_after(0).0.iter().map(|event| event.event).collect()
     }
@@ -111,6 +119,7 @@ fn what_the_disk_refuses_is_not_said_and_the_answer_says_why_until_it_is_taken()
     alone.run(Duration::from_secs(10));
     assert!(alone.says().is_leader, "{}", alone.says().why);
     assert!(alone.events().contains(&EventKind::DiskRecovered));
+    assert_eq!(alone.status().disk, None);
     assert!(!alone.adapter.outgoing.is_empty());
     // And what was said is what is on disk.
     let epoch: Epoch = alone.says().epoch.unwrap().parse().unwrap();
@@ -144,6 +153,8 @@ fn a_disk_that_hangs_holds_up_nobody_and_what_it_does_not_have_is_not_said() {
     assert!(alone.events().contains(&EventKind::DiskRefused));
     assert!(alone.adapter.outgoing.is_empty(), "{:?}", alone.adapter.outgoing);
     assert!(began.elapsed() < std::time::Duration::from_secs(5), "nobody waited for it");
+    let disk = alone.status().disk.unwrap();
+    assert!(disk.contains("node.json") && disk.contains("does not answer"), "{disk}");
     // It comes back with an error, and then it works.
     drop(std::fs::File::open(&draft).unwrap());
     alone.wait_for_disk();
@@ -230,7 +241,12 @@ fn silent_addresses_are_tried_ever_more_rarely_and_there_is_an_end_to_them() {
         refused.contains("1025 addresses more") && refused.contains("1024 at most"),
         "{refused}"
     );
-    alone.ask(Request::Join(addresses(0..1_000))).unwrap();
+    alone.ask(Request::Join(addresses(0..767))).unwrap();
+    assert!(alone.told([EventKind::TableFilling; 2]).is_empty());
+    alone.ask(Request::Join(addresses(767..1_000))).unwrap();
+    let filling = alone.told([EventKind::TableFilling; 2]);
+    assert!(filling.len() == 1 && filling[0].contains("1000 addresses"), "{filling:?}");
+    assert!(alone.status().to_join.is_filling());
     let minute = Duration::from_secs(60);
     let first = alone.hellos(minute).len();
     assert!(first >= 4 * 1_000, "{first} in the first minute");
@@ -277,6 +293,21 @@ fn addresses_that_no_source_names_any_more_are_let_go() {
     assert_eq!(alone.greeted(), [1, 4, 5, 7].into(), "the first was given as it is");
     alone.adapter.set_sources(vec!["one".to_owned()]);
     assert_eq!(alone.greeted(), [1, 7].into());
+}
+
+/// It used to be told of only by a counter, once there was no room.
+#[test]
+fn sources_that_name_too_many_are_told_of_before_there_is_no_room() {
+    let mut alone = Alone::new(announced());
+    alone.adapter.set_sources(vec!["one".to_owned()]);
+    for (named, told, refused) in [(700, 0, None), (900, 1, None), (1_024, 1, None)] {
+        alone.find("one", Ok(addresses(0..named)));
+        assert_eq!(alone.told([EventKind::TableFilling; 2]).len(), told, "{named}");
+        assert_eq!(alone.adapter.refused.get("too-many-addresses"), refused);
+    }
+    // What is tried already takes no more room.
+    alone.find("one", Ok(addresses(0..1_030)));
+    assert_eq!(alone.adapter.refused.get("too-many-addresses"), Some(&6));
 }
 
 #[test]

@@ -132,8 +132,7 @@ pub(super) fn authorise(
     headers: &HeaderMap,
 ) -> Result<(), Problem> {
     let query = uri.query().unwrap_or_default();
-    if query.split('&').any(|pair| pair.starts_with("token=") || pair.starts_with("access_token="))
-    {
+    if query.split('&').any(names_a_token) {
         // Addresses end up in logs and histories.
         let hint = "send it in the header: Authorization: Bearer TOKEN";
         return Err(Problem::bad("a token in the address", hint));
@@ -162,9 +161,39 @@ pub(super) fn authorise(
     }
 }
 
+/// Whether a part of a query is a token by its name, however that is written.
+fn names_a_token(pair: &str) -> bool {
+    let (name, _) = pair.split_once('=').unwrap_or((pair, ""));
+    let mut bytes = name.bytes();
+    let mut plain = Vec::new();
+    while let Some(byte) = bytes.next() {
+        let mut rest = bytes.clone();
+        let digit = |byte: Option<u8>| byte.and_then(|byte| char::from(byte).to_digit(16));
+        let escaped = (byte == b'%').then(|| Some((digit(rest.next())?, digit(rest.next())?)));
+        plain.push(match escaped.flatten() {
+            Some((high, low)) => {
+                bytes = rest;
+                (high * 16 + low) as u8
+            }
+            None => byte,
+        });
+    }
+    plain.eq_ignore_ascii_case(b"token") || plain.eq_ignore_ascii_case(b"access_token")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_token_is_one_however_its_name_is_written() {
+        for pair in ["token=x", "access_token=x", "%74oken=x", "tok%65%6E=x", "Token", "%54OKEN"] {
+            assert!(names_a_token(pair), "{pair}");
+        }
+        for pair in ["", "=token", "index=7", "tokens=x", "%2574oken=x", "%7", "%zzoken=x"] {
+            assert!(!names_a_token(pair), "{pair}");
+        }
+    }
 
     #[test]
     fn only_our_own_names_are_ours() {

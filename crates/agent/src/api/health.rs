@@ -37,13 +37,17 @@ pub(super) async fn healthy(State(api): State<Api>, uri: Uri, headers: HeaderMap
             let failing: Vec<&str> = failing.map(|hook| hook.name.as_str()).collect();
             let sources = status.sources.iter().filter(|source| source.problem.is_some());
             let sources: Vec<_> = sources.collect();
-            let filling: &[&str] = if status.peers.is_filling() { &["peers"] } else { &[] };
+            let tables =
+                [("peers", status.peers.is_filling()), ("addresses", status.to_join.is_filling())];
+            let filling = tables.iter().filter(|(_, filling)| *filling).map(|(table, _)| *table);
+            let filling: Vec<&str> = filling.collect();
             Json(json!({
                 "status": "ok",
                 "leaderless": leaderless,
                 "failing_hooks": failing,
                 "failing_sources": sources,
                 "filling": filling,
+                "disk": status.disk,
             }))
             .into_response()
         }

@@ -7,11 +7,19 @@ use std::{
     path::Path,
 };
 
+use zeroize::Zeroize as _;
+
 use crate::{config::Config, trust};
 
-/// A secret. It has no text form, so that it cannot end up in a log.
+/// A secret. It has no text form, so that it cannot end up in a log, and is overwritten when it is dropped.
 #[derive(Clone)]
 pub struct Token(Vec<u8>);
+
+impl Drop for Token {
+    fn drop(&mut self) {
+        self.0.zeroize();
+    }
+}
 
 impl Token {
     /// The token of an agent: in the file that is configured, or in `api.token` in its data directory, which is made

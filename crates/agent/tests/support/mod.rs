@@ -11,9 +11,9 @@ use std::{
 
 use bellwether_agent::{
     Agreement, CentralStatus, Config, Counters, Differing, ElectionStatus, Event, EventKind,
-    Handle, Identity, Inbox, KeyStatus, KeyUser, LeaderStatus, MapNode, MapStatus, MemberState,
-    MemberStatus, PeerTable, Position, Reach, Refused, Request, Requested, Role, SameName,
-    ScoreStatus, SourceStatus, Status, Verdict,
+    Handle, Identity, Inbox, JoinTable, KeyStatus, KeyUser, LeaderStatus, MapNode, MapStatus,
+    MemberState, MemberStatus, PeerTable, Position, Reach, Refused, Request, Requested, Role,
+    SameName, ScoreStatus, SourceStatus, Status, Verdict,
     api::{Act, Actor, Api, Stage, Token, serve},
     hooks::HookView,
 };
@@ -167,7 +167,9 @@ pub(crate) fn status() -> Status {
                 next_ms: None,
             },
         ],
+        to_join: JoinTable { tried: 800, most: 1_024 },
         peers: PeerTable { remembered: 13_000, most: 16_384 },
+        disk: Some("node.json: No space left on device".to_owned()),
         counters: Counters { dropped: BTreeMap::from([("replay", 3)]), ..Counters::default() },
         keys: KeyStatus {
             stage: "settled",

@@ -14,8 +14,8 @@ use std::{
 
 use bellwether_agent::{
     Agreement, Config, Counters, Differing, ElectionStatus, Event, EventKind, Handle, Identity,
-    Inbox, KeyStatus, LeaderStatus, MapStatus, MemberState, MemberStatus, PeerTable, Reach,
-    Refused, Requested, Role, ScoreStatus, Status, Verdict,
+    Inbox, JoinTable, KeyStatus, LeaderStatus, MapStatus, MemberState, MemberStatus, PeerTable,
+    Reach, Refused, Requested, Role, ScoreStatus, Status, Verdict,
     api::{Api, Token, serve},
     hooks::HookView,
 };
@@ -272,7 +272,9 @@ fn status(members: usize, round: usize, up: Duration, index: u64) -> Status {
         ],
         same_names: vec![],
         sources: vec![],
+        to_join: JoinTable { tried: 3, most: 1_024 },
         peers: PeerTable { remembered: 3, most: 16_384 },
+        disk: None,
         counters: Counters { sent: 40_213, received: 39_977, ..Counters::default() },
         keys: KeyStatus {
             stage: "settled",

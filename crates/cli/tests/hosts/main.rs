@@ -32,6 +32,7 @@ mod kills;
 mod learned;
 mod leased;
 mod measured;
+mod overlap;
 mod recorded;
 mod stalls;
 mod start;

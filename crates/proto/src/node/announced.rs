@@ -14,11 +14,13 @@ use crate::{
 pub(super) struct Announced {
     machine: Announce,
     out: OutboxOf<Announce>,
+    /// Whether somebody else claimed to lead while we had something to say and could not.
+    rival: bool,
 }
 
 impl Announced {
     pub(super) fn new(machine: Announce) -> Self {
-        Self { machine, out: Outbox::new() }
+        Self { machine, out: Outbox::new(), rival: false }
     }
 
     pub(super) fn input(
@@ -58,7 +60,16 @@ impl Announced {
         message: &announce::Message,
         port: &mut Port<'_>,
     ) -> Result<(), Rejected> {
-        self.input(Input::Message { from, via: from.id, message }, port)
+        let waits = !port.held.is_empty();
+        self.rival &= waits;
+        self.input(Input::Message { from, via: from.id, message }, port)?;
+        self.rival |= waits && message.is_announcement();
+        Ok(())
+    }
+
+    /// Of as long as something is held back.
+    pub(super) fn has_rival(&self) -> bool {
+        self.rival
     }
 
     pub(super) fn deadline(&self) -> Option<Time> {

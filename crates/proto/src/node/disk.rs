@@ -7,12 +7,15 @@
 //! A disk that refuses, or takes longer than [others wait for a silent leader](super::Timing::given_up_after), bars the
 //! elections whose state it does not have: what they held back is forgotten, and they name nobody until it is there. The
 //! node asks a disk that refused again every [`RETRY`]. What an election said last may rest on what was never kept, so once
-//! the disk has recovered it gives up what it holds, as one that was stopped does.
+//! the disk has recovered it gives up what it holds, as one that was stopped does. So does an announced election that
+//! could say nothing for longer than a stopped one may be and has heard another claim meanwhile: what it holds back is what
+//! the others listen for, and said now it would depose its successor.
 //!
 //! ```text
 //! Kept    --Persist, next input no word of it-> Kept      the host has written it at once
 //! Kept    --Persist, then Writing-------------> Writing   those that are not as on disk hold back what they say
-//! Writing --Kept------------------------------> Kept      they say it; Persist again if there is news
+//! Writing --Kept------------------------------> Kept      they say it, unless it is too late for that; Persist again if
+//!                                                         there is news
 //! Writing --too long--------------------------> Barred    those that are not as on disk fall silent
 //! any     --NotKept---------------------------> Barred    the same
 //! Barred  --RETRY, unless a write is under way> Barred    Persist again
@@ -189,9 +192,16 @@ impl Node {
 
     /// The disk has what it was given last.
     fn on_kept(&mut self, now: Time, out: &mut OutboxOf<Self>) {
-        for seat in &mut self.seats {
-            if seat.barred.is_none() && self.disk.has(&self.durable, seat.group) {
-                seat.held.drain(..).for_each(|effect| out.push(effect));
+        for at in 0..self.seats.len() {
+            let seat = &mut self.seats[at];
+            if seat.barred.is_some() || !self.disk.has(&self.durable, seat.group) {
+                continue;
+            }
+            let guard = self.plan.seats[at].guard;
+            let late = seat.held_since.is_some_and(|since| now.since(since) > guard);
+            match &seat.contest {
+                Contest::Announced(it) if late && it.has_rival() => self.void(now, at, out),
+                _ => seat.held.drain(..).for_each(|effect| out.push(effect)),
             }
         }
         let news = self.disk.written != self.durable;
@@ -223,6 +233,16 @@ impl Node {
     pub(super) fn bar_the_waiting(&mut self, now: Time, out: &mut OutboxOf<Self>) {
         if self.disk.refused.is_some() && self.disk.writing.is_some() {
             self.bar_unkept(now, out);
+        }
+    }
+
+    /// Since when each has something to say and cannot.
+    pub(super) fn note_who_waits(&mut self, now: Time) {
+        for seat in &mut self.seats {
+            match seat.held.is_empty() {
+                true => seat.held_since = None,
+                false => _ = seat.held_since.get_or_insert(now),
+            }
         }
     }
 

@@ -293,6 +293,8 @@ struct Seat {
     barred: Option<Time>,
     /// What it has to say once its state is on disk.
     held: Vec<EffectOf<Node>>,
+    /// Since when there is something.
+    held_since: Option<Time>,
     sent: Sent,
     /// Whom others believe to lead, where the stack holds it.
     beliefs: BTreeMap<NodeId, (NodeId, Epoch)>,
@@ -406,6 +408,7 @@ impl Node {
                 dirty: false,
                 barred: None,
                 held: Vec::new(),
+                held_since: None,
                 sent: Sent::default(),
                 beliefs: BTreeMap::new(),
                 paths,
@@ -765,6 +768,7 @@ impl Machine for Node {
         self.drain(now, out);
         self.go_on_leaving(now, out);
         self.bar_the_waiting(now, out);
+        self.note_who_waits(now);
         self.drain(now, out);
         if !self.stack.membership().is_empty() {
             (self.alone, self.met) = (None, true);

@@ -191,3 +191,57 @@ fn a_disk_that_hangs_is_one_that_refuses_until_it_answers() {
         assert!(slow.says("door") > 0);
     }
 }
+
+/// What a leader holds back is what the others listen for. Said a second late it deposed whoever they had elected.
+#[test]
+fn a_leader_that_could_not_speak_while_another_claimed_follows_it() {
+    for (claims, follows) in [(1, false), (4, true)] {
+        let mut slow = Slow::new();
+        for _ in 0..30 {
+            slow.pass(100);
+            if slow.writing {
+                slow.answers(Fact::Kept);
+            }
+        }
+        assert_eq!(slow.answer().leader, Some(NodeId::new(1)));
+        let rival = Peer::new(NodeId::new(9), Boot::new(1));
+        let claim = |slow: &mut Slow, sequence, epoch| {
+            let period = Duration::from_millis(300);
+            let it = announce::Announcement {
+                sequence,
+                epoch,
+                period,
+                ..announce::Announcement::default()
+            };
+            let group = super::Group::named("door");
+            let message = Message::Announced(group, announce::Message::Announce(it));
+            slow.give(Input::Message { from: rival, via: rival.id, message: &message });
+        };
+        // It has to write before it contradicts the first of these.
+        let said = slow.says("door");
+        for sequence in 1..=4 {
+            if sequence <= claims {
+                claim(&mut slow, sequence, 7);
+            }
+            assert!(slow.writing);
+            slow.pass(240);
+        }
+        assert_eq!((slow.says("door"), &slow.events[..]), (said, &[][..]));
+        slow.answers(Fact::Kept);
+        assert_eq!(
+            slow.says("door") == said,
+            follows,
+            "it says what it has held back, or forgets it"
+        );
+        if follows {
+            assert_eq!(slow.answer().leader, None);
+            // As it is told, its epoch is behind what we have minted.
+            claim(&mut slow, 5, 20);
+            assert!(slow.writing);
+            slow.answers(Fact::Kept);
+            assert_eq!(slow.answer().leader, Some(rival.id));
+        } else {
+            assert_eq!(slow.answer().leader, Some(NodeId::new(1)));
+        }
+    }
+}

@@ -18,12 +18,14 @@
 //! any         --Leave-----------------> Idle
 //!
 //! Told to, whether leading or not:
-//! Leading     --Void------------------> Watching     arm Return, one T_L on
-//! any         --Resign----------------> Watching     arm Return; Following stays so
-//! any         --Observe---------------> Watching     likewise, until told otherwise
+//! Leading     --Void------------------> Watching     arm Return, one T_L on; Suppressing likewise
+//! Following   --Void------------------> Following    re-arm Listen, one T_L on
+//! Leading     --Resign----------------> Watching     arm Return
+//! any         --Observe---------------> Watching     until told otherwise; Following stays so
 //! Watching    --announcement----------> Following    arm Listen
 //! Following   --Listen, not to stand--> Watching
-//! Watching    --Return fires----------> Suppressing  as Start
+//! Watching    --Return fires----------> Suppressing  as Start, unless it observes
+//! Following   --Return fires----------> Following    re-arm Return while the leader is not established (sticky)
 //!
 //! With a Bye:
 //! Leading     --Leave-----------------> Leaving      say goodbye, arm Bye (one copy: Idle)
@@ -201,8 +203,9 @@ pub struct Announce {
     replied: Option<Time>,
     /// Whose departure we stand or lead upon (H-10).
     succeeds: Option<Peer>,
-    /// Whether we stand for nothing, and take anybody's word that it leads.
-    abstains: bool,
+    /// Whether we were told to stand for nothing, and take anybody's word that it leads. While Return is armed we do
+    /// likewise.
+    observes: bool,
 }
 
 impl Announce {
@@ -230,7 +233,7 @@ impl Announce {
             asked: None,
             replied: None,
             succeeds: None,
-            abstains: false,
+            observes: false,
         }
     }
 
@@ -264,9 +267,14 @@ impl Announce {
         }
     }
 
+    /// Whether we stand for nothing, until told otherwise or for a while.
+    fn abstains(&self) -> bool {
+        self.observes || self.timers.deadline(Timer::Return).is_some()
+    }
+
     /// Ours. Whoever abstains is worse than everybody.
     fn rank(&self) -> Rank {
-        if self.abstains {
+        if self.abstains() {
             return Rank { claim: Claim::default(), peer: Peer::default() };
         }
         let established = matches!(self.role, Role::Leading { established: true, .. });
@@ -304,7 +312,7 @@ impl Announce {
         }
         self.started = true;
         match self.config.entry() {
-            _ if self.abstains => self.become_watching(now),
+            _ if self.abstains() => self.become_watching(now),
             Entry::Plain => self.stand(now, out),
             Entry::Query { .. } => {
                 self.nonce = self.rng.next();
@@ -397,33 +405,69 @@ impl Announce {
             Timer::Query => self.on_no_answer(now, out),
             Timer::Reply => self.reply(now, out),
             Timer::Bye => self.say_bye(now, out),
-            Timer::Return => self.on_command(now, Command::Observe(false), out),
+            Timer::Return => self.on_return(now, out),
         }
     }
 
     fn on_command(&mut self, now: Time, command: Command, out: &mut OutboxOf<Self>) {
         let leads = matches!(self.role, Role::Leading { .. });
-        let idle = matches!(self.role, Role::Idle | Role::Leaving { .. });
         match command {
-            // A successor announces itself within that; whoever claimed before it heard it would depose it.
-            Command::Void if leads => self.abstain_for(now, self.patience()),
+            Command::Void => self.void(now),
             Command::Resign if leads => self.abstain_for(now, self.patience() * ABSENCE),
-            Command::Void | Command::Resign => {}
-            Command::Observe(true) if idle => self.abstains = true,
+            Command::Resign => {}
             Command::Observe(true) if leads && self.hardened() => {
                 // Whoever still hears us need not wait for our silence: our rank is below everybody's now (H-8).
-                self.abstains = true;
+                self.observes = true;
                 self.announce(now, None, out);
                 self.become_watching(now);
             }
-            Command::Observe(true) => self.abstain(now),
+            Command::Observe(true) => {
+                self.observes = true;
+                self.watch(now);
+            }
             Command::Observe(false) => {
-                self.timers.clear(Timer::Return);
-                let watching = matches!(self.role, Role::Watching { .. });
-                if core::mem::take(&mut self.abstains) && watching {
-                    self.stand(now, out);
+                // Whoever resigned or was stopped stays away as long as that takes.
+                if core::mem::take(&mut self.observes) && !self.abstains() {
+                    self.on_return(now, out);
                 }
             }
+        }
+    }
+
+    /// We were stopped, or could say nothing. A successor announces itself within `T_L`; whoever claimed before it heard
+    /// it would depose it, and what was not heard meanwhile is no silence.
+    fn void(&mut self, now: Time) {
+        match self.role {
+            Role::Leading { .. } | Role::Suppressing { .. } | Role::Querying { .. } => {
+                self.abstain_for(now, self.patience());
+            }
+            Role::Following { .. } => {
+                let anew = now + self.patience();
+                if self.timers.deadline(Timer::Listen).is_some_and(|listen| listen < anew) {
+                    self.timers.set(Timer::Listen, anew);
+                }
+            }
+            Role::Watching { .. } => {
+                let anew = now + self.patience();
+                if self.timers.deadline(Timer::Return).is_some_and(|back| back < anew) {
+                    self.timers.set(Timer::Return, anew);
+                }
+            }
+            Role::Idle | Role::Leaving { .. } => {}
+        }
+    }
+
+    /// We may stand again. Whoever has led for less than `T_L` by then has done nothing to be deposed for, and with sticky
+    /// tenure need not fear us once it has.
+    fn on_return(&mut self, now: Time, out: &mut OutboxOf<Self>) {
+        match self.role {
+            Role::Following { claim, .. }
+                if self.config.tenure() == Tenure::Sticky && !claim.established =>
+            {
+                self.timers.set(Timer::Return, now + self.config.announce());
+            }
+            Role::Watching { .. } => self.stand(now, out),
+            _ => {}
         }
     }
 
@@ -433,13 +477,13 @@ impl Announce {
     }
 
     fn abstain_for(&mut self, now: Time, span: Duration) {
-        self.abstain(now);
+        self.watch(now);
         self.timers.set(Timer::Return, now + span);
     }
 
-    fn abstain(&mut self, now: Time) {
-        self.abstains = true;
-        if !matches!(self.role, Role::Following { .. }) {
+    /// Whoever runs and follows nobody.
+    fn watch(&mut self, now: Time) {
+        if !matches!(self.role, Role::Following { .. } | Role::Idle | Role::Leaving { .. }) {
             self.become_watching(now);
         }
     }
@@ -449,7 +493,7 @@ impl Announce {
 impl Announce {
     /// Rules 1, 4 and 6: believe in ourselves, and say so after the wait.
     fn stand(&mut self, now: Time, out: &mut OutboxOf<Self>) {
-        if self.abstains {
+        if self.abstains() {
             return self.become_watching(now);
         }
         let wait = self.draw();

@@ -75,3 +75,79 @@ fn whoever_was_stopped_follows_its_successor() {
     assert_eq!(node.machine.follows(), Some(NodeId::new(2)));
     assert_eq!(node.machine.leadership().leader, Some(NodeId::new(2)));
 }
+
+/// Who was stopped while it stood, or while it stayed away, claimed as soon as it woke, before it could hear anybody.
+#[test]
+fn whoever_was_stopped_in_any_role_listens_before_it_stands() {
+    let mut node = Node::new(5, Suppression::Fixed(ms(200)), Rules::Hardened);
+    node.start(0);
+    node.input(9_000, Input::Command(Command::Void)).unwrap();
+    node.wakes(9_000);
+    assert_eq!(node.machine.deadline(), Some((at(12_000), Timer::Return)), "it stood");
+    node.input(20_000, Input::Command(Command::Void)).unwrap();
+    node.wakes(20_000);
+    assert_eq!(node.machine.deadline(), Some((at(23_000), Timer::Return)), "it stayed away");
+    node.hears(20_500, peer(2, 1), announce(1, 7)).unwrap();
+    assert_eq!(node.machine.leadership().leader, Some(NodeId::new(2)));
+    let mut node = Node::following(1);
+    node.input(9_000, Input::Command(Command::Void)).unwrap();
+    node.wakes(9_000);
+    assert_eq!(node.machine.deadline(), Some((at(12_000), Timer::Listen)), "it followed");
+}
+
+fn sticky() -> Node {
+    let wait = Suppression::Fixed(ms(200));
+    let config = config(wait, Rules::Hardened).with_tenure(Tenure::Sticky).unwrap();
+    let mut node = Node::with(peer(5, 1), config, None);
+    node.start(0);
+    node.wakes(200);
+    node
+}
+
+fn as_established(message: Message) -> Message {
+    let Message::Announce(mut it) = message else { panic!("{message:?}") };
+    it.claim.established = true;
+    Message::Announce(it)
+}
+
+/// It did not listen to one that ranks below it any more, and deposed it just before it was established.
+#[test]
+fn whoever_returns_while_somebody_has_just_begun_to_lead_lets_it_lead() {
+    for command in [Command::Void, Command::Resign] {
+        let mut node = sticky();
+        node.input(1_000, Input::Command(command)).unwrap();
+        let (back, _) = node.machine.deadline().unwrap();
+        let back = back.since(Time::ZERO).as_micros() / 1_000;
+        for (sequence, after) in [(1, 0), (2, 1_000), (3, 2_000)] {
+            node.wakes(back - 500 + after);
+            node.hears(back - 500 + after, peer(2, 1), announce(sequence, 7)).unwrap();
+        }
+        node.wakes(back + 2_499);
+        node.hears(back + 2_500, peer(2, 1), as_established(announce(4, 7))).unwrap();
+        node.wakes(back + 5_000);
+        assert_eq!(node.machine.follows(), Some(NodeId::new(2)), "{command:?}");
+        assert_eq!(node.machine.deadline(), Some((at(back + 5_500), Timer::Listen)), "it is back");
+        // Should that one fall silent, it stands.
+        node.wakes(back + 5_500);
+        assert!(matches!(node.machine.role(), Role::Suppressing { .. }));
+    }
+}
+
+/// Told again that it may lead, as all elections are when one of them is barred, a node stood at once after it had resigned;
+/// and one that was barred meanwhile led all the same when it came back.
+#[test]
+fn staying_away_and_being_told_to_observe_are_two_things() {
+    let mut node = sticky();
+    node.input(1_000, Input::Command(Command::Resign)).unwrap();
+    node.input(1_500, Input::Command(Command::Observe(false))).unwrap();
+    assert_eq!(node.machine.deadline(), Some((at(10_000), Timer::Return)));
+    node.input(2_000, Input::Command(Command::Observe(true))).unwrap();
+    node.input(2_500, Input::Command(Command::Observe(false))).unwrap();
+    assert_eq!(node.machine.deadline(), Some((at(10_000), Timer::Return)));
+    node.input(3_000, Input::Command(Command::Observe(true))).unwrap();
+    node.wakes(20_000);
+    assert!(matches!(node.machine.role(), Role::Watching { .. }), "{:?}", node.machine.role());
+    assert_eq!(node.machine.deadline(), None);
+    node.input(21_000, Input::Command(Command::Observe(false))).unwrap();
+    assert!(matches!(node.machine.role(), Role::Suppressing { .. }));
+}
