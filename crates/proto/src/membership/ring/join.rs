@@ -25,6 +25,9 @@ pub(super) struct Joining {
     /// When the first question was asked.
     since: Time,
     attempts: u32,
+    /// Whether anybody has answered this attempt, and how many came to nothing though somebody had.
+    answered: bool,
+    crowded: u32,
     /// Our neighbourhood to be.
     pub(super) near: Vec<Life>,
     locked: Vec<NodeId>,
@@ -50,6 +53,8 @@ impl Ring {
             until: now,
             since: now,
             attempts: 0,
+            answered: false,
+            crowded: 0,
             near: Vec::new(),
             locked: Vec::new(),
             failed: false,
@@ -69,6 +74,7 @@ impl Ring {
         joining.phase = Step::Finding;
         joining.until = now + session;
         joining.failed = false;
+        joining.answered = false;
         joining.near.clear();
         joining.locked.clear();
         let attempt = joining.attempts as usize;
@@ -79,13 +85,17 @@ impl Ring {
         }
     }
 
-    /// Gives this attempt up: after the i-th waits `U(0, min(16, 2^(i-1)))` sessions.
+    /// Gives this attempt up: after the i-th waits `U(0, min(16, 2^(i-1)))` sessions. Where requests are repeated, silence is
+    /// not counted: whoever asks less and less often for want of an answer comes back late from a cut.
     fn back_off(&mut self, now: Time, out: &mut OutboxOf<Self>) {
         let me = self.life();
         let (session, notify) = (self.config.session, self.config.departure == Departure::Notify);
         let draw = self.rng.unit();
         let Role::Joining(joining) = &mut self.role else { return };
-        let most = (1_u64 << joining.attempts.saturating_sub(1).min(4)).min(16);
+        if joining.attempts > 0 && (joining.answered || self.config.repeats == 0) {
+            joining.crowded += 1;
+        }
+        let most = (1_u64 << joining.crowded.saturating_sub(1).min(4)).min(16);
         let wait = (session * most).scale(draw);
         let locked = core::mem::take(&mut joining.locked);
         let confirmed = joining.phase == Step::Wrapping;
@@ -137,8 +147,9 @@ impl Ring {
         from: Peer,
         out: &mut OutboxOf<Self>,
     ) -> Result<(), Rejected> {
-        match &self.role {
+        match &mut self.role {
             Role::Joining(joining) if joining.phase == Step::Finding => {
+                joining.answered = true;
                 self.fail(now, out);
                 Ok(())
             }
@@ -158,6 +169,7 @@ impl Ring {
         if joining.phase != Step::Finding || !joining.near.is_empty() || joining.failed {
             return Err(Self::unsolicited(by.peer));
         }
+        joining.answered = true;
         let members: Vec<Life> = list
             .iter()
             .filter(|fact| fact.kind == Kind::Member && fact.life.id() != me)
