@@ -357,19 +357,23 @@ fn run_takes_the_end_of_its_connection_as_loss() {
     let mut run = Ended(run.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap());
     let mut lines = BufReader::new(run.0.stdout.take().unwrap()).lines();
     assert_eq!(lines.next().unwrap().unwrap(), "up");
-    lone.agent.kill().unwrap();
-    let begun = Instant::now();
+    let at = format!("BELLWETHER_HTTP_ADDR={}", lone.at);
     let ended = || {
         let children = fs::read_dir("/proc").unwrap().flatten().filter(|entry| {
             let line = fs::read(entry.path().join("cmdline")).unwrap_or_default();
             line == b"sleep\x00600\x00"
                 && fs::read(entry.path().join("environ")).is_ok_and(|environment| {
-                    let at = format!("BELLWETHER_HTTP_ADDR={}", lone.at);
                     environment.split(|byte| *byte == 0).any(|one| one == at.as_bytes())
                 })
         });
         children.count() == 0
     };
+    // It has said so before it became what is looked for.
+    while ended() {
+        thread::sleep(Duration::from_millis(10));
+    }
+    lone.agent.kill().unwrap();
+    let begun = Instant::now();
     while !ended() {
         assert!(begun.elapsed() < Duration::from_secs(3), "the guard is waited for");
         thread::sleep(Duration::from_millis(10));
