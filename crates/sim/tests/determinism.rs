@@ -114,7 +114,7 @@ const PINS: [Pin; 22] = [
         &[],
         "c6c65e384956e795",
     ),
-    ("bandit", r#"election = { kind = "bandit", policy = "thompson" }"#, &[], "ad097d84894e1dfa"),
+    ("bandit", r#"election = { kind = "bandit", policy = "thompson" }"#, &[], "9564e2821c8c9a4c"),
     (
         "bandit, its client and its environment",
         r#"election = { kind = "bandit", profile = "reference", client = { requests = 100 }, environment = { kind = "block", machines = "table-1" } }"#,
@@ -172,14 +172,14 @@ const PINS: [Pin; 22] = [
         r#"membership = { kind = "ring", neighbours = 2, drift = 10000 }
         election = { kind = "leased", witnesses = [8] }"#,
         &["fault.3={ at = '18s', kind = 'elect', target = 'leader' }"],
-        "1753dfc64c1ef915",
+        "93a00c69ab58aefd",
     ),
     ("node", r#"node = { timing = { profile = "lan" } }"#, &[], "8f456c0cd9acc303"),
     (
         "node, leased",
         r#"node = { election = { backup = { mode = "leased", members = ["node-0", "node-1", "node-2"] } } }"#,
         &[],
-        "b8274785bd43457e",
+        "ea02cc1163f1948f",
     ),
 ];
 

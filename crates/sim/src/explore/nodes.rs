@@ -518,7 +518,7 @@ pub fn cases() -> Vec<Case> {
         // They meet by gossip, and are quiet.
         Case::of("leased-meeting", quorum(), 3, (0, 1_600), 9_000),
         // They are ready, found a ring, one claims and waits.
-        Case::of("leased-founding", quorum(), 3, (1_500, 4_100), 9_000),
+        Case::of("leased-founding", quorum(), 3, (1_200, 3_600), 9_000),
         // Two acknowledgements that do not come, and those that backed a leader follow another: nothing is as tight.
         Case::of("leased-suspicion", quorum(), 3, (6_000, 7_600), 11_000)
             .only([(Kind::Loss, 3), (Kind::Delay, 3)]),
@@ -562,14 +562,14 @@ pub fn cases() -> Vec<Case> {
                 case.with(5_990 + 7 * id, id, Planned::Restart(after))
             },
         ),
-        Case::of("leased-of-2", quorum(), 2, (1_500, 4_100), 9_000),
-        Case::of("leased-of-4", quorum(), 4, (1_500, 4_100), 9_000),
+        Case::of("leased-of-2", quorum(), 2, (1_200, 3_600), 9_000),
+        Case::of("leased-of-4", quorum(), 4, (1_200, 3_600), 9_000),
         Case::of("leased-of-4-crash", quorum(), 4, (5_600, 8_600), 13_000).with(
             6_000,
             2,
             Planned::Crash,
         ),
-        Case::of("leased-of-5", quorum(), 5, (1_500, 4_100), 9_000),
+        Case::of("leased-of-5", quorum(), 5, (1_200, 3_600), 9_000),
         Case::of("leased-of-5-crash", quorum(), 5, (5_600, 8_600), 13_000).with(
             6_000,
             2,
@@ -579,7 +579,7 @@ pub fn cases() -> Vec<Case> {
     for (name, flavour) in
         [("leased-conservative", Flavour::Conservative), ("leased-fast", Flavour::Fast)]
     {
-        all.push(Case::of(name, by_lease(flavour), 3, (1_500, 4_100), 9_000));
+        all.push(Case::of(name, by_lease(flavour), 3, (1_200, 3_600), 9_000));
     }
     for (name, flavour) in
         [("leased-conservative-crash", Flavour::Conservative), ("leased-fast-crash", Flavour::Fast)]
