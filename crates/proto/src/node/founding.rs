@@ -128,8 +128,8 @@ struct Ready {
     fact: Fact,
     list: Vec<Fact>,
     heard: Time,
-    /// Since when it has left us out, though we tell it that we are ready: it may not hear us.
-    without: Option<Time>,
+    /// Since when it would do so alone, though we tell it that we are ready: it may hear nobody.
+    alone: Option<Time>,
 }
 
 /// Between members.
@@ -412,7 +412,7 @@ impl Founding {
         }
         // Whoever hears nobody would keep all others from agreeing for ever: `HB-15`.
         let deaf = self.beat() * 3;
-        let hears = |ready: &&Ready| ready.without.is_none_or(|since| now.since(since) < deaf);
+        let hears = |ready: &&Ready| ready.alone.is_none_or(|since| now.since(since) < deaf);
         let with = || self.ready.values().filter(hears);
         let mut list: Vec<Fact> = with().map(|ready| ready.fact).collect();
         list.push(self.fact());
@@ -470,10 +470,10 @@ impl Founding {
                 }
             }
             Stage::Quiet | Stage::Outside => {
-                let before = self.ready.get(&from.id).and_then(|ready| ready.without);
-                let without = !list.iter().any(|fact| fact.life.id() == self.me.id);
-                let without = without.then(|| before.unwrap_or(port.now));
-                self.ready.insert(from.id, Ready { fact, list, heard: port.now, without });
+                let before = self.ready.get(&from.id).and_then(|ready| ready.alone);
+                let alone = list.iter().all(|fact| fact.life.peer == from);
+                let alone = alone.then(|| before.unwrap_or(port.now));
+                self.ready.insert(from.id, Ready { fact, list, heard: port.now, alone });
                 if matches!(self.stage, Stage::Outside) {
                     let before = self.list.clone();
                     self.look_outside(port);

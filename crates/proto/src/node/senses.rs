@@ -129,6 +129,10 @@ impl Node {
         self.senses.unheard = mute.then(|| unheard.unwrap_or(now));
         self.senses.deaf = numb.then(|| deaf.unwrap_or(now));
         let loses = mute && unheard.is_none() || numb && deaf.is_none();
+        if !sound && !mute && !numb {
+            // It would wait nine times as long as others for a leader's answer, for minutes.
+            self.feed_stack(now, ContactChange::Restored);
+        }
         for at in 0..self.seats.len() {
             match &self.seats[at].contest {
                 // Whoever can still hear it need not wait for its lease to end.

@@ -4,7 +4,8 @@ use bellwether_proto::{Duration, Epoch, Peer, Time};
 
 /// At no instant may two lives act as leader, by the clock on the wall. Who is frozen or crashed may act until its time
 /// is up all the same, and so may an earlier life that runs on beside a later one of the same node. Whoever follows has a
-/// larger token than whoever could act before: a resource that has seen it refuses the other's.
+/// larger token than whoever could act before: a resource that has seen it refuses the other's. And what the other has begun
+/// has as long to end as was agreed.
 #[derive(Clone, Debug, Default)]
 pub struct OneMayAct {
     /// Up to when each life may act, or could.
@@ -12,6 +13,8 @@ pub struct OneMayAct {
     /// Who may, or could last.
     last: Option<Peer>,
     epoch: Option<Epoch>,
+    /// How long whoever follows waits at least.
+    aftermath: Duration,
     gap: Option<Duration>,
     overlap: Duration,
     changes: u32,
@@ -20,6 +23,11 @@ pub struct OneMayAct {
 impl OneMayAct {
     /// Its name in reports.
     pub const NAME: &'static str = "one_may_act";
+
+    /// Where what a leader has begun may take so long to end.
+    pub fn with_aftermath(aftermath: Duration) -> Self {
+        Self { aftermath, ..Self::default() }
+    }
 
     /// From `now` on `who` may act up to the instant given, under this token, or, if that is not after `now`, may not.
     ///
@@ -52,12 +60,18 @@ impl OneMayAct {
         }
         let (last, token) = (self.last, self.epoch.replace(epoch));
         if last != Some(who) {
-            if let Some((over, _)) = latest {
+            self.last = Some(who);
+            if let Some((over, other)) = latest {
                 let gap = now.since(over);
                 self.gap = Some(self.gap.map_or(gap, |least| least.min(gap)));
                 self.changes += 1;
+                if gap < self.aftermath {
+                    let least = self.aftermath;
+                    return Err(format!(
+                        "{who} acts {gap} after {other}, which has {least} to end"
+                    ));
+                }
             }
-            self.last = Some(who);
         }
         match token {
             Some(token) if epoch < token || (epoch == token && last != Some(who)) => {
@@ -125,6 +139,17 @@ mod tests {
         assert_eq!(invariant.acts(at(3), other, until(9, 2, other)), Ok(()));
         assert_eq!(invariant.smallest_gap(), Some(Duration::ZERO));
         assert_eq!(invariant.overlap(), Duration::ZERO);
+    }
+
+    #[test]
+    fn fires_when_what_was_begun_has_too_little_time_to_end() {
+        let [one, other] = [1, 2].map(|id| life(id, 1));
+        for (after, holds) in [(3, true), (2, false)] {
+            let mut invariant = OneMayAct::with_aftermath(Duration::from_secs(3));
+            assert_eq!(invariant.acts(at(1), one, until(4, 1, one)), Ok(()));
+            let followed = invariant.acts(at(4 + after), other, until(9, 2, other));
+            assert_eq!(followed.is_ok(), holds, "{followed:?}");
+        }
     }
 
     #[test]

@@ -214,7 +214,7 @@ impl Hosting {
                 leased: election.mode.mode() == Mode::Leased,
                 streams,
                 confirmed: ActsWhenConfirmed::default(),
-                acts: OneMayAct::default(),
+                acts: OneMayAct::with_aftermath(settings.common.timing.step_down),
                 until: BTreeMap::new(),
             }
         };

@@ -367,14 +367,16 @@ impl Leased {
                     let mut stamp = stamped.then(|| self.stamp());
                     if matches!(message.body, ring::Body::Ack(_))
                         && self.promised.is_some_and(|epoch| epoch.minter().id == to)
-                        && self.deserted != self.promised
                     {
                         if self.is_deaf_to_us(to) {
                             stamp = stamp.map(|stamp| Stamp { backs: None, ..stamp });
                         } else {
-                            self.backed = self.backed.max(self.promised);
-                            self.backed_at = self.now;
+                            // Whatever we make of it, this is what the other may count on.
                             self.counted = self.now;
+                            if self.deserted != self.promised {
+                                self.backed = self.backed.max(self.promised);
+                                self.backed_at = self.now;
+                            }
                         }
                     }
                     out.send(to, Message { stamp, body: Body::Ring(message) });

@@ -222,7 +222,9 @@ impl Leased {
             }
         }
         let granted = |life: Life| asking.granted.contains_key(&life.id());
-        if !electorate.is_won(granted) || self.promised != Some(epoch) && granted(me) {
+        // Whoever leads backs itself: who has promised itself to a later one since it began to ask has lost.
+        let yielded = self.promised > Some(epoch) || self.promised < Some(epoch) && granted(me);
+        if yielded || !electorate.is_won(granted) {
             self.bid = Bid::Asking(asking);
             return;
         }

@@ -198,6 +198,8 @@ pub enum ContactChange {
         /// Who.
         id: NodeId,
     },
+    /// We are heard again, or hear again: what became of our own probes meanwhile says nothing of how we are doing.
+    Restored,
     /// This is what we ourselves have to say from now on.
     Ours {
         /// Where we can be reached.
@@ -216,6 +218,7 @@ impl Hash for ContactChange {
             }
             Self::Gone { id } | Self::Found { id } | Self::Asked { id } => id.hash(state),
             Self::Watchers(watchers) => watchers.hash(state),
+            Self::Restored => {}
             Self::Ours { addresses, details } => (addresses, details).hash(state),
         }
     }
@@ -632,6 +635,10 @@ impl Medley {
                 return;
             }
             ContactChange::Watchers(watchers) => return self.set_watchers(now, watchers, out),
+            ContactChange::Restored => {
+                self.health = LocalHealth::default();
+                return;
+            }
             ContactChange::Ours { addresses, details } => {
                 if self.directory.set_own(addresses, details) && self.role == Role::Running {
                     self.report_alive(now, self.incarnation.next(), out);

@@ -408,6 +408,19 @@ fn whoever_gets_no_answers_asks_more_rarely_and_waits_longer() {
     assert_eq!(node.machine.timers.deadline(Timer::Period), Some(at(80)), "well again");
 }
 
+/// It was not the node that did badly, but its network, which is mended.
+#[test]
+fn whoever_is_heard_again_waits_no_longer_than_others() {
+    let config = config(Strategy::Swim, Form::Hardened).with_local_health(true);
+    let mut node = Node::running(config.with_sync(None).unwrap(), 3);
+    (0..9).for_each(|_| node.machine.health.worsen());
+    node.machine.probe_urgently(at(20), id(1), &mut Outbox::new());
+    assert_eq!(node.machine.timers.deadline(Timer::ProbeEnd), Some(at(20 + 9 * 30)));
+    node.input(at(21), Input::Feed(ContactChange::Restored)).unwrap();
+    node.machine.probe_urgently(at(22), id(1), &mut Outbox::new());
+    assert_eq!(node.machine.timers.deadline(Timer::ProbeEnd), Some(at(22 + 30)));
+}
+
 #[test]
 fn a_late_host_shortens_no_probe() {
     let mut node = Node::running(config(Strategy::Swim, Form::AsPublished), 3);
