@@ -174,12 +174,12 @@ const PINS: [Pin; 22] = [
         &["fault.3={ at = '18s', kind = 'elect', target = 'leader' }"],
         "93a00c69ab58aefd",
     ),
-    ("node", r#"node = { timing = { profile = "lan" } }"#, &[], "8f456c0cd9acc303"),
+    ("node", r#"node = { timing = { profile = "lan" } }"#, &[], "08f0a907d96a5185"),
     (
         "node, leased",
         r#"node = { election = { backup = { mode = "leased", members = ["node-0", "node-1", "node-2"] } } }"#,
         &[],
-        "ea02cc1163f1948f",
+        "cf0c37f53690dd38",
     ),
 ];
 

@@ -415,10 +415,10 @@ fn whoever_is_heard_again_waits_no_longer_than_others() {
     let mut node = Node::running(config.with_sync(None).unwrap(), 3);
     (0..9).for_each(|_| node.machine.health.worsen());
     node.machine.probe_urgently(at(20), id(1), &mut Outbox::new());
-    assert_eq!(node.machine.timers.deadline(Timer::ProbeEnd), Some(at(20 + 9 * 30)));
+    assert_eq!(node.machine.timers.deadline(Timer::ProbeEnd), Some(at(20 + 9 * 15)));
     node.input(at(21), Input::Feed(ContactChange::Restored)).unwrap();
     node.machine.probe_urgently(at(22), id(1), &mut Outbox::new());
-    assert_eq!(node.machine.timers.deadline(Timer::ProbeEnd), Some(at(22 + 30)));
+    assert_eq!(node.machine.timers.deadline(Timer::ProbeEnd), Some(at(22 + 15)));
 }
 
 #[test]
