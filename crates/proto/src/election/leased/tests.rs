@@ -232,7 +232,8 @@ fn a_successor_waits_from_when_its_witnesses_last_backed_anybody() {
     }
 }
 
-/// A leader that speaks and does not hear is not backed until it is given up, but until it is noticed not to answer (HB-12).
+/// A leader that speaks and does not hear is not backed until it is given up, but until it is noticed not to answer (`HB-12` of
+/// `docs/rules/half-broken.md`).
 #[test]
 fn a_leader_that_does_not_hear_is_not_backed_for_long() {
     for after in (0..1_000).step_by(90) {

@@ -317,7 +317,7 @@ impl Ring {
     }
 
     /// Whether all others keep us waiting too: then it is we who hear nobody, or whom nobody hears, and those who hear us must
-    /// not be asked to choose us (`HB-14`).
+    /// not be asked to choose us (`HB-14` of `docs/rules/half-broken.md`).
     pub(super) fn hears_nobody_but(&self, now: Time, accused: Life) -> bool {
         let mut others = self.leases.iter().filter(|lease| lease.peer != accused).peekable();
         others.peek().is_some() && others.all(|lease| self.keeps_us_waiting(now, lease.peer))
