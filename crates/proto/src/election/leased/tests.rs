@@ -509,6 +509,36 @@ fn nothing_below_what_a_past_life_promised_is_promised_again() {
     }
 }
 
+/// R11.11: whoever was promised something may count on it, also if it has not been acknowledged anything since.
+#[test]
+fn a_promise_says_when_the_one_before_it_was_made() {
+    let founders: Vec<Peer> = (0..3).map(peer).collect();
+    let ring = Ring::new(peer(1), below(), Seed::new(1), &founders, &[]);
+    let mut node = Leased::new(ring, config(Flavour::Quorum), None);
+    let mut out = Outbox::new();
+    node.handle(Time::ZERO, Input::Start, &mut out).unwrap();
+    for (claimant, at, since) in [(0, 5_000, 5_000), (2, 5_500, 500)] {
+        let (from, epoch) = (peer(claimant), Epoch::mint(40 + claimant, peer(claimant)));
+        let life = Life { peer: from, inc: Incarnation::default() };
+        let claim = Body::Claim { epoch, life, after: None, round: 1 };
+        while out.pop().is_some() {}
+        // The first one gives up, and frees the witness.
+        for body in [claim, Body::Forgo { epoch }] {
+            let stamp = Some(Stamp { backs: None, ..node.stamp() });
+            let message = Message { stamp, body };
+            let input = Input::Message { from, via: from.id, message: &message };
+            node.handle(Time::ZERO + ms(at), input, &mut out).unwrap();
+        }
+        let granted = core::iter::from_fn(|| out.pop()).find_map(|effect| match effect {
+            Effect::Send { message: Message { body: Body::Grant { since, .. }, .. }, .. } => {
+                Some(since)
+            }
+            _ => None,
+        });
+        assert_eq!(granted, Some(ms(since)), "n{claimant}");
+    }
+}
+
 /// A leader counts on itself and acknowledges nobody else; a claim that does not say what its sender promised must not
 /// get both its promise and its office.
 #[test]
@@ -532,8 +562,14 @@ fn a_leader_that_promises_itself_to_another_stops() {
             Effect::Send { message, .. } => Some(message.body),
             _ => None,
         });
-        let granted = sent.into_iter().any(|body| matches!(body, Body::Grant { .. }));
-        assert_eq!(granted, lacks_authority);
+        let mut granted = sent.into_iter().filter_map(|body| match body {
+            Body::Grant { since, .. } => Some(since),
+            _ => None,
+        });
+        // It counted on itself up to now (R11.11): what it has begun may have just ended to be its business.
+        let granted = granted.next();
+        assert_eq!(granted, lacks_authority.then_some(Duration::ZERO));
+        let granted = granted.is_some();
         assert_eq!(matches!(leader.bid, Bid::Office(_)), !granted, "it promised, and leads");
     }
 }
