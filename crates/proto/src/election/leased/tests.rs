@@ -566,7 +566,7 @@ fn a_leader_that_promises_itself_to_another_stops() {
             Body::Grant { since, .. } => Some(since),
             _ => None,
         });
-        // It counted on itself up to now (R11.11): what it has begun may have just ended to be its business.
+        // It counted on itself up to now (R11.11), and what it has begun may go on for the step-down time.
         let granted = granted.next();
         assert_eq!(granted, lacks_authority.then_some(Duration::ZERO));
         let granted = granted.is_some();
