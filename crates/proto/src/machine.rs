@@ -299,12 +299,6 @@ pub enum Rejected {
         /// The sender.
         from: Peer,
     },
-    /// Of a member of another ring than ours, one that was founded earlier or by others.
-    #[error("{from} is in another ring")]
-    OtherRing {
-        /// The sender.
-        from: Peer,
-    },
     /// Of somebody who means other voters.
     #[error("{from} means other voters")]
     OtherVoters {
@@ -349,7 +343,6 @@ impl Rejected {
             Self::ImplausibleEpoch { .. } => "implausible-epoch",
             Self::NoSuchElection { .. } => "no-such-election",
             Self::OtherSettings { .. } => "other-settings",
-            Self::OtherRing { .. } => "other-ring",
             Self::OtherVoters { .. } => "other-voters",
             Self::NotAMember { .. } => "not-a-member",
             Self::Contradictory { .. } => "malformed",

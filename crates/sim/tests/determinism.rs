@@ -179,7 +179,7 @@ const PINS: [Pin; 22] = [
         "node, leased",
         r#"node = { election = { backup = { mode = "leased", members = ["node-0", "node-1", "node-2"] } } }"#,
         &[],
-        "cf0c37f53690dd38",
+        "f9e1e3bf1d760840",
     ),
 ];
 

@@ -10,6 +10,8 @@
 //!            same list as we do--------> Inside    founds a ring with them
 //! Inside   --out of the ring, or nobody
 //!            has led for too long------> Quiet
+//! Inside   --looks for its ring, and most
+//!            members are Ready---------> Quiet     nobody can lead in it
 //! Inside   --Ready---------------------> Inside    Inside, if somebody leads; Ready, to one that founds with us
 //! any      --the disk refuses, or has
 //!            recovered-----------------> Quiet     what we said last may not have been kept
@@ -18,7 +20,8 @@
 //! Promise: whoever may act is backed by more than half of all *names* within the last two sessions (`quorum`). Two
 //! such majorities share a name; what it says is said by one process, which backs one leader at a time, and which is
 //! `Quiet` for as long as a leader may count on what it said, after it starts and after it has left a ring.
-//! So it does not matter how many rings there are. `conservative` and `fast` are safe within one ring only; there all
+//! So it does not matter how many rings there are, and who has fallen out of one may look for it at members that have
+//! founded another since: it joins that. `conservative` and `fast` are safe within one ring only; there all
 //! names must be ready, and so outside of any ring, before one is founded.
 //!
 //! With `criterion = "learned"` members announce what they are worth by their own record, as in eventual elections
@@ -99,8 +102,8 @@ pub struct Founding {
     standings: BTreeMap<NodeId, Standing>,
     /// Whom others believe to lead.
     beliefs: BTreeMap<NodeId, (NodeId, Epoch)>,
-    /// Who last said that it is inside, of which founding, and when.
-    inside: Option<(NodeId, u32, Time)>,
+    /// Who last said that it is inside, and when.
+    inside: Option<(NodeId, Time)>,
     /// Those that would found a ring with us, and since when it is they.
     list: Vec<Fact>,
     listed: Time,
@@ -118,8 +121,8 @@ pub struct Founding {
 enum Stage {
     Quiet,
     Outside,
-    Inside { machine: Box<leased::Leased>, founding: u32, founders: Vec<Fact>, since: Time },
-    Gone { inside: Option<(Box<leased::Leased>, u32)> },
+    Inside { machine: Box<leased::Leased>, founders: Vec<Fact>, since: Time },
+    Gone { inside: Option<Box<leased::Leased>> },
 }
 
 /// What another would found a ring with.
@@ -145,12 +148,7 @@ pub struct Message {
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub enum Body {
     /// Within a ring.
-    Machine {
-        /// By whom it was founded, as one number.
-        founding: u32,
-        /// What its members say.
-        message: Box<leased::Message>,
-    },
+    Machine(Box<leased::Message>),
     /// I am in no ring, nobody counts on me, and I would found one with these.
     Ready {
         /// Who says so.
@@ -159,20 +157,7 @@ pub enum Body {
         list: Vec<Fact>,
     },
     /// I am in a ring: join it.
-    Inside {
-        /// By whom it was founded, as one number.
-        founding: u32,
-    },
-}
-
-/// Of those that founded a ring. Their lives are never the same twice, so neither is the number, but by chance.
-fn number(founders: &[Fact]) -> u32 {
-    let fold = |hash, fact: &Fact| {
-        let peer = fact.life.peer;
-        let numbers = [peer.id.get(), peer.boot.get(), u64::from(fact.life.inc.get())];
-        numbers.into_iter().fold(hash, |hash, number| mix(hash ^ number))
-    };
-    founders.iter().fold(founders.len() as u64, fold) as u32
+    Inside,
 }
 
 impl Founding {
@@ -227,7 +212,7 @@ impl Founding {
     pub fn machine(&self) -> Option<&leased::Leased> {
         match &self.stage {
             Stage::Inside { machine, .. } => Some(machine),
-            Stage::Gone { inside } => inside.as_ref().map(|(machine, _)| &**machine),
+            Stage::Gone { inside } => inside.as_deref(),
             Stage::Quiet | Stage::Outside => None,
         }
     }
@@ -235,16 +220,7 @@ impl Founding {
     fn machine_mut(&mut self) -> Option<&mut leased::Leased> {
         match &mut self.stage {
             Stage::Inside { machine, .. } => Some(machine),
-            Stage::Gone { inside } => inside.as_mut().map(|(machine, _)| &mut **machine),
-            Stage::Quiet | Stage::Outside => None,
-        }
-    }
-
-    /// Of the ring this node is in.
-    fn founding(&self) -> Option<u32> {
-        match &self.stage {
-            Stage::Inside { founding, .. } => Some(*founding),
-            Stage::Gone { inside } => inside.as_ref().map(|&(_, founding)| founding),
+            Stage::Gone { inside } => inside.as_deref_mut(),
             Stage::Quiet | Stage::Outside => None,
         }
     }
@@ -260,7 +236,7 @@ impl Founding {
     }
 
     fn say(&self, to: NodeId, body: Body, port: &mut Port<'_>) {
-        let elects = !matches!(body, Body::Machine { .. });
+        let elects = !matches!(body, Body::Machine(_));
         let message = Message { digest: self.digest, body };
         port.send(to, packet::Message::Leased(port.group, message), elects);
     }
@@ -272,9 +248,7 @@ impl Founding {
     ) -> Result<(), Rejected> {
         let (now, quiet) = (port.now, self.config.quiet);
         let mut out = core::mem::take(&mut self.out);
-        let (Some(founding), Some(machine)) = (self.founding(), self.machine_mut()) else {
-            return Ok(());
-        };
+        let Some(machine) = self.machine_mut() else { return Ok(()) };
         let before = machine.ring().is_active();
         let result = machine.handle(now, input, &mut out);
         if before || machine.ring().is_active() {
@@ -283,8 +257,7 @@ impl Founding {
         while let Some(effect) = out.pop() {
             match effect {
                 Effect::Send { to, message } => {
-                    let message = Box::new(message);
-                    self.say(to, Body::Machine { founding, message }, port);
+                    self.say(to, Body::Machine(Box::new(message)), port);
                 }
                 Effect::Persist(epoch) => {
                     self.durable = self.durable.max(Some(epoch));
@@ -318,10 +291,11 @@ impl Founding {
         }
     }
 
-    fn begin(&mut self, ring: Ring, founding: u32, founders: Vec<Fact>, port: &mut Port<'_>) {
+    fn begin(&mut self, ring: Ring, founders: Vec<Fact>, port: &mut Port<'_>) {
         let machine = Box::new(leased::Leased::new(ring, self.config.election, self.durable));
-        self.stage = Stage::Inside { machine, founding, founders, since: port.now };
+        self.stage = Stage::Inside { machine, founders, since: port.now };
         self.told.clear();
+        self.ready.clear();
         self.lacking = Some(port.now);
         // First, as the best begins to claim when it starts.
         let standings = self.standings.clone();
@@ -404,11 +378,11 @@ impl Founding {
         self.ready
             .retain(|id, ready| now.since(ready.heard) < fresh && self.known.contains_key(id));
         self.lacking = self.lacking.or(Some(now));
-        if let Some((id, founding, heard)) = self.inside
+        if let Some((id, heard)) = self.inside
             && now.since(heard) < fresh
         {
             let ring = self.ring(&[id]);
-            return self.begin(ring, founding, Vec::new(), port);
+            return self.begin(ring, Vec::new(), port);
         }
         // Whoever hears nobody would keep all others from agreeing for ever: `HB-15`.
         let deaf = self.beat() * 3;
@@ -427,7 +401,7 @@ impl Founding {
             let founders = self.list.clone();
             let ring = self.ring(&[]).with_founders(&founders);
             self.tell_ready(&founders, port);
-            self.begin(ring, number(&founders), founders, port);
+            self.begin(ring, founders, port);
         }
     }
 
@@ -448,8 +422,7 @@ impl Founding {
             return Err(Rejected::Contradictory { from });
         }
         match &self.stage {
-            Stage::Inside { machine, founding, founders, .. } if machine.ring().is_active() => {
-                let founding = *founding;
+            Stage::Inside { machine, founders, .. } if machine.ring().is_active() => {
                 let ours = founders.iter().find(|fact| fact.life.id() == self.me.id);
                 match ours.filter(|_| *founders == list) {
                     // It founds with us, and may not have heard yet that we do. Hardly more often than it asks, once a
@@ -463,17 +436,12 @@ impl Founding {
                         }
                     }
                     // A ring without a leader is joined by nobody, so that it can come to an end.
-                    None if self.lacking.is_none() => {
-                        self.say(from.id, Body::Inside { founding }, port);
-                    }
+                    None if self.lacking.is_none() => self.say(from.id, Body::Inside, port),
                     None => {}
                 }
             }
             Stage::Quiet | Stage::Outside => {
-                let before = self.ready.get(&from.id).and_then(|ready| ready.alone);
-                let alone = list.iter().all(|fact| fact.life.peer == from);
-                let alone = alone.then(|| before.unwrap_or(port.now));
-                self.ready.insert(from.id, Ready { fact, list, heard: port.now, alone });
+                self.note(from, fact, list, port.now);
                 if matches!(self.stage, Stage::Outside) {
                     let before = self.list.clone();
                     self.look_outside(port);
@@ -482,13 +450,26 @@ impl Founding {
                     }
                 }
             }
-            // Whom we hoped to join is in no ring itself.
-            Stage::Inside { .. } if self.inside.is_some_and(|(id, ..)| id == from.id) => {
-                self.go_out();
+            // We look for a ring. Whom we hoped to join is in none itself, or so many are in none that nobody leads in it.
+            Stage::Inside { .. } => {
+                self.note(from, fact, list, port.now);
+                let fresh = |ready: &&Ready| port.now.since(ready.heard) < self.beat() * 2;
+                let outside = 1 + self.ready.values().filter(fresh).count();
+                let hoped = self.inside.is_some_and(|(id, _)| id == from.id);
+                if hoped || outside >= majority(self.config.members.len()) {
+                    self.go_out();
+                }
             }
-            Stage::Inside { .. } | Stage::Gone { .. } => {}
+            Stage::Gone { .. } => {}
         }
         Ok(())
+    }
+
+    fn note(&mut self, from: Peer, fact: Fact, list: Vec<Fact>, now: Time) {
+        let before = self.ready.get(&from.id).and_then(|ready| ready.alone);
+        let alone = list.iter().all(|fact| fact.life.peer == from);
+        let alone = alone.then(|| before.unwrap_or(now));
+        self.ready.insert(from.id, Ready { fact, list, heard: now, alone });
     }
 
     /// What is in the way of a leader, in words.
@@ -567,21 +548,15 @@ impl Founding {
             return Err(Rejected::NotAMember { from });
         }
         match &message.body {
-            // Of another ring than ours: what its members say of each other must not be believed of ours.
-            Body::Machine { founding, .. }
-                if self.founding().is_some_and(|ours| ours != *founding) =>
-            {
-                Err(Rejected::OtherRing { from })
-            }
-            Body::Machine { message, .. } => {
+            Body::Machine(message) => {
                 if let Some(said) = message.stamp.as_ref().and_then(|stamp| stamp.register) {
                     self.beliefs.insert(from.id, (said.effective().id(), said.epoch));
                 }
                 self.input(Input::Message { from, via: from.id, message }, port)
             }
             Body::Ready { fact, list } => self.on_ready(from, *fact, list.clone(), port),
-            &Body::Inside { founding } => {
-                self.inside = Some((from.id, founding, port.now));
+            Body::Inside => {
+                self.inside = Some((from.id, port.now));
                 if matches!(self.stage, Stage::Outside) {
                     self.look_outside(port);
                 }
@@ -654,8 +629,8 @@ impl Founding {
     pub(super) fn leave(&mut self, port: &mut Port<'_>) {
         self.tell(Input::Leave, port);
         let stage = core::mem::replace(&mut self.stage, Stage::Gone { inside: None });
-        if let Stage::Inside { machine, founding, .. } = stage {
-            self.stage = Stage::Gone { inside: Some((machine, founding)) };
+        if let Stage::Inside { machine, .. } = stage {
+            self.stage = Stage::Gone { inside: Some(machine) };
         }
     }
 
@@ -722,9 +697,8 @@ impl Wire for Message {
     fn encode(&self, sink: &mut impl Sink) {
         sink.u32(self.digest);
         match &self.body {
-            Body::Machine { founding, message } => {
+            Body::Machine(message) => {
                 sink.u8(0);
-                sink.u32(*founding);
                 message.encode(sink);
             }
             Body::Ready { fact, list } => {
@@ -733,26 +707,20 @@ impl Wire for Message {
                 sink.varint(list.len() as u64);
                 list.iter().for_each(|fact| fact.encode(sink));
             }
-            Body::Inside { founding } => {
-                sink.u8(2);
-                sink.u32(*founding);
-            }
+            Body::Inside => sink.u8(2),
         }
     }
 
     fn decode(reader: &mut Reader<'_>) -> Result<Self, DecodeError> {
         let digest = reader.u32("settings")?;
         let body = match reader.kind("leased", 3)? {
-            0 => {
-                let founding = reader.u32("founding")?;
-                Body::Machine { founding, message: Box::new(leased::Message::decode(reader)?) }
-            }
+            0 => Body::Machine(Box::new(leased::Message::decode(reader)?)),
             1 => {
                 let fact = Fact::decode(reader)?;
                 let list = (0..reader.count("founders", 1)?).map(|_| Fact::decode(reader));
                 Body::Ready { fact, list: list.collect::<Result<_, _>>()? }
             }
-            _ => Body::Inside { founding: reader.u32("founding")? },
+            _ => Body::Inside,
         };
         Ok(Self { digest, body })
     }

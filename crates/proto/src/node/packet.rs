@@ -243,9 +243,9 @@ impl Message {
     pub(super) fn awaits_answer(&self) -> bool {
         match self {
             Self::Leased(_, message) => match &message.body {
-                founding::Body::Machine { message, .. } => message.body.awaits_answer(),
+                founding::Body::Machine(message) => message.body.awaits_answer(),
                 founding::Body::Ready { .. } => true,
-                founding::Body::Inside { .. } => false,
+                founding::Body::Inside => false,
             },
             Self::Learned(_, message) => message.body.kind().awaits_answer(),
             Self::Stack(message) => message.awaits_answer(),
@@ -372,10 +372,7 @@ mod tests {
         let group = Group::named("door");
         for message in [
             Message::Announced(group, announce::Message::Bye { sequence: 1, epoch: 2 }),
-            Message::Leased(
-                group,
-                founding::Message { digest: 7, body: founding::Body::Inside { founding: 9 } },
-            ),
+            Message::Leased(group, founding::Message { digest: 7, body: founding::Body::Inside }),
             Message::Central(group, names::Message::Who(vec![NodeId::new(3); 9])),
         ] {
             let mut bytes = Vec::new();
@@ -405,7 +402,7 @@ mod tests {
             epoch: Epoch::mint(3, Peer::new(NodeId::new(3), Boot::new(1))),
             confirmed: true,
         };
-        let inside = founding::Body::Inside { founding: 9 };
+        let inside = founding::Body::Inside;
         let vote = bandit::Message::Vote { term: 7 };
         vec![
             Message::Stack(stack::Message::Membership(ping.clone())),

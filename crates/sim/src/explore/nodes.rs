@@ -239,10 +239,7 @@ impl Shipped {
         let node = step.peer.id;
         let held = self.disks.get(&node).copied().unwrap_or_default();
         match message {
-            Message::Leased(
-                _,
-                founding::Message { body: founding::Body::Machine { message: said, .. }, .. },
-            ) => {
+            Message::Leased(_, founding::Message { body: founding::Body::Machine(said), .. }) => {
                 let stamp = said.stamp.as_ref();
                 let known = stamp.and_then(|stamp| stamp.register.map(|register| register.epoch));
                 let backs = stamp.and_then(|stamp| stamp.backs);
@@ -523,6 +520,7 @@ pub fn cases() -> Vec<Case> {
         Case::of("leased-suspicion", quorum(), 3, (6_000, 7_600), 11_000)
             .only([(Kind::Loss, 3), (Kind::Delay, 3)]),
         Case::two_rings(),
+        Case::left_behind(),
         // The leader hears nobody any more, and nobody it.
         Case::of("leased-isolated", quorum(), 3, (5_400, 8_600), 12_000).apart(
             6_000,
@@ -675,6 +673,17 @@ impl Case {
             .apart(0, &[1, 2], &[4, 5])
             .apart(11_000, &[1, 2], &[3])
             .with_deviations(1)
+    }
+
+    /// Three of five start again, and the two that are left fall out of a ring that nobody else is in any more: all five
+    /// found another.
+    fn left_behind() -> Self {
+        let mode = by_lease(Flavour::Quorum);
+        let case = Self::of("leased-left-behind", mode, 5, (7_000, 11_000), 12_200);
+        let case = (1..=3).fold(case, |case, id| {
+            case.with(6_000 + 7 * id, id, Planned::Restart(Duration::from_millis(100)))
+        });
+        Self { live: true, ..case.only([(Kind::Loss, 1), (Kind::Delay, 1)]).with_deviations(1) }
     }
 
     /// From then on nothing passes between these and those.
