@@ -110,7 +110,7 @@ fn longest_way(network: &scenario::Network, nodes: u32) -> Option<Duration> {
     let scenario::Network { delay, placement, radio: Radio::Ideal, .. } = network else {
         return None;
     };
-    if matches!(placement, Placement::Field { .. }) {
+    if matches!(placement, Placement::Field { .. } | Placement::Positions { .. }) {
         return None;
     }
     let one = match delay.law {

@@ -261,6 +261,17 @@ pub enum Unit {
 }
 
 impl Metric {
+    /// What it means, where its name alone has misled people.
+    pub const fn note(self) -> Option<&'static str> {
+        match self {
+            Self::ElectionTime => Some("mean time from losing agreement to regaining it"),
+            Self::CompletionTime => Some(
+                "from the first call for an election until the last node took on the leader of the end",
+            ),
+            _ => None,
+        }
+    }
+
     /// The name in output and result files.
     pub const fn name(self) -> &'static str {
         match self {

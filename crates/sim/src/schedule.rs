@@ -7,7 +7,7 @@ use bellwether_proto::{Duration, Machine, Rng, Seed, Time};
 use crate::{
     engine::{Observer, Sim, Status},
     network::{ATTEMPTS, Disconnected, Network, Placed, Trouble, displace, parts},
-    scenario::{Distances, Fault, FaultKind, Lack, Scenario, State, Who},
+    scenario::{Distances, Every, Fault, FaultKind, Lack, Scenario, State, Who},
 };
 
 /// Somebody who knows whom most nodes name as their leader.
@@ -127,6 +127,8 @@ struct Schedule<'a> {
     places: Rng,
     /// For where in their turns the starved begin.
     turns: Rng,
+    /// For when faults are repeated that are so at random.
+    arrivals: Rng,
     /// Faults on all links that are still going on.
     troubles: Vec<usize>,
     /// Directed pairs that are cut, by the number of the cut; 0 is all that have no end.
@@ -164,6 +166,7 @@ impl<'a> Schedule<'a> {
             rng: seed.named("fault").rng(),
             places: seed.named("move").rng(),
             turns: seed.named("starve").rng(),
+            arrivals: seed.named("arrivals").rng(),
             troubles: Vec::new(),
             cuts: BTreeMap::new(),
             disks: BTreeMap::new(),
@@ -243,7 +246,14 @@ impl<'a> Schedule<'a> {
 
     fn repeat(&mut self, now: Time, index: usize, fault: &Fault) {
         let Some(every) = fault.every else { return };
-        let next = now + every;
+        let next = match every {
+            Every::Regular(every) => now + every,
+            Every::Poisson(mean) => {
+                let wait = -libm::log(1.0 - self.arrivals.unit()) * mean.as_micros() as f64;
+                // Nothing happens twice at one instant.
+                now + Duration::from_micros((wait as u64).max(1))
+            }
+        };
         if fault.until.is_none_or(|until| next < Time::ZERO + until) {
             self.plan(next, Step::Begin(index));
         }
@@ -280,6 +290,8 @@ impl<'a> Schedule<'a> {
             }
             FaultKind::Join { count } => {
                 let first = self.scenario.network.nodes + self.joined;
+                // Of random arrivals there may be more than there was room made for, once in a billion runs.
+                let count = (*count).min(self.scenario.capacity().saturating_sub(first));
                 self.joined += count;
                 sim.start_all(&(first..first + count).collect::<Vec<_>>(), State::Lost);
             }

@@ -7,8 +7,8 @@ use std::fs;
 
 use bellwether_proto::{Duration, election::announce::Suppression};
 use bellwether_sim::scenario::{
-    DelayLaw, Distances, FaultKind, Lack, Loss, MoveLaw, Network, Place, Placement, Protocol,
-    Routing, Scenario, State, Until, Who,
+    DelayLaw, Distances, Every, FaultKind, Lack, Loss, MoveLaw, Network, Place, Placement,
+    Protocol, Routing, Scenario, State, Until, Who,
 };
 use proptest::prelude::*;
 
@@ -182,7 +182,7 @@ fn a_right_scenario_is_read_as_written() {
             FaultKind::Crash(Who::LeavingConnected(Box::new(Who::Count(2)))),
         ]
     );
-    assert_eq!(scenario.faults[1].every, Some(Duration::from_secs(5)));
+    assert_eq!(scenario.faults[1].every, Some(Every::Regular(Duration::from_secs(5))));
 }
 
 #[test]
@@ -260,6 +260,68 @@ fn overrides_replace_and_create_values() {
     let recover = FaultKind::Recover { who: Who::Count(2), state: State::Kept };
     assert_eq!(scenario.faults[2].kind, recover);
     assert_eq!(scenario.until, Until::Agreement);
+}
+
+#[test]
+fn places_links_and_churn_are_read_from_files() {
+    let links = "network.placement={ kind = 'edges', file = 'tests/right/line.edges' }";
+    assert_eq!(parse(RIGHT, &[links]), parse(RIGHT, &[]), "the same links, written elsewhere");
+    let places =
+        "network.placement={ kind = 'positions', file = 'tests/right/line.positions', range = 4 }";
+    let Placement::Positions { at, range } = parse(RIGHT, &[places]).unwrap().network.placement
+    else {
+        panic!("no positions");
+    };
+    assert_eq!((at.len(), at[5], range), (6, (15.0, 0.0), 4.0));
+    let churn = "fault=[{ kind = 'trace', file = 'tests/right/some.churn', state = 'kept' }]";
+    let faults = parse(RIGHT, &[churn]).unwrap().faults;
+    let node = |node| Who::Nodes(vec![node]);
+    let expected = [
+        (Duration::from_secs(5), FaultKind::Crash(node(1))),
+        (Duration::from_millis(7250), FaultKind::Recover { who: node(1), state: State::Kept }),
+        (Duration::ZERO, FaultKind::Late { who: node(3), until: Duration::from_secs(10) }),
+    ];
+    let found: Vec<_> = faults.into_iter().map(|fault| (fault.at, fault.kind)).collect();
+    assert_eq!(found, expected, "what comes after the end is left out");
+}
+
+#[test]
+fn tables_are_removed_by_none() {
+    let text = "name = 'd'\nduration = '60s'\n[network]\nnodes = 2\n\
+                [membership]\nkind = 'medley'\n[election]\nkind = 'churn-tolerant'\nvariant = 'base'\nchurn = 1\n\
+                [[fault]]\nat = '5s'\nkind = 'crash'\ncount = 1\n";
+    let announce = [
+        "election={ kind = 'announce', variant = 'le-s', announce = '1s', suppress = '1s', listen = '3s' }",
+        "membership=none",
+        "fault=none",
+        "node=none",
+    ];
+    let error = parse(text, &announce[..1]).unwrap_err();
+    assert!(error.contains("--set membership=none"), "{error}");
+    let scenario = parse(text, &announce).unwrap();
+    assert!(matches!(scenario.protocol, Protocol::Announce(_)), "{:?}", scenario.protocol);
+    assert!(scenario.faults.is_empty());
+}
+
+/// With mean 2 s in 2,000 s there are 1,000 crashes and starts, give or take 32: seven standard deviations are allowed.
+#[test]
+fn random_repetitions_come_as_often_as_they_should() {
+    let text = "name = 'p'\nduration = '2000s'\n[network]\nnodes = 2\n\
+                [membership]\nkind = 'ping'\nperiod = '500s'\ntimeout = '5ms'\n\
+                [[fault]]\nat = '0s'\nevery = { poisson = '2s' }\nkind = 'join'\n";
+    let scenario = parse(text, &[]).unwrap();
+    assert_eq!(scenario.faults[0].every, Some(Every::Poisson(Duration::from_secs(2))));
+    let starts = |seed| {
+        let mut starts = 0;
+        let mut count =
+            |entry: bellwether_sim::log::Entry| starts += u32::from(entry.what == "boot");
+        bellwether_sim::run::run_logged(&scenario, seed, bellwether_sim::log::Log::to(&mut count))
+            .unwrap();
+        starts - 2
+    };
+    let [one, other] = [starts(1), starts(2)];
+    assert!((780..=1220).contains(&one) && (780..=1220).contains(&other), "{one}, {other}");
+    assert_ne!(one, other, "every seed has its own");
 }
 
 #[test]

@@ -113,6 +113,10 @@ pub fn place(placement: &Placement, nodes: u32, rng: &mut Rng) -> Result<Placed,
             };
             draw_connected(&mut placed, clusters, *range, sound, rng)?;
         }
+        Placement::Positions { at, range } => {
+            placed.positions = at.clone();
+            placed.neighbours = Some(within(at, *range));
+        }
         Placement::Field { side, range } => {
             let area = [Cluster { x: (0.0, *side), y: (0.0, *side), nodes }];
             placed.positions = scatter(&area, rng);
@@ -185,6 +189,13 @@ fn field(placement: &Placement) -> Option<(Field, f64)> {
         Placement::Grid { side, range }
         | Placement::Random { side, range, .. }
         | Placement::Field { side, range } => Some(([(0.0, *side); 2], *range)),
+        Placement::Positions { at, range } => {
+            let span = |axis: fn(&(f64, f64)) -> f64| {
+                let whole = (f64::INFINITY, f64::NEG_INFINITY);
+                at.iter().map(axis).fold(whole, |(from, to), at| (from.min(at), to.max(at)))
+            };
+            Some(([span(|at| at.0), span(|at| at.1)], *range))
+        }
         Placement::Cluster { clusters, range, .. } => {
             let hull = |axis: fn(&Cluster) -> (f64, f64)| {
                 let whole = (f64::INFINITY, f64::NEG_INFINITY);

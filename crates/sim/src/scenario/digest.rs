@@ -12,8 +12,8 @@ use std::{
 use bellwether_proto::{hash::Real, node::Settings};
 
 use super::{
-    Cluster, FaultKind, LinkLoss, Loss, Mobility, NodeLoss, NodeSettings, Placement, Protocol,
-    Roles, Scenario, SharedMovement, SharedTrace, Who, Wifi,
+    Cluster, Every, FaultKind, LinkLoss, Loss, Mobility, NodeLoss, NodeSettings, Placement,
+    Protocol, Roles, Scenario, SharedMovement, SharedTrace, Who, Wifi,
 };
 use crate::{
     mobility,
@@ -106,6 +106,10 @@ impl Hash for Placement {
             Self::Cluster { clusters, range, robust } => {
                 (clusters, Real(*range), robust).hash(state);
             }
+            Self::Positions { at, range } => {
+                at.iter().for_each(|&place| reals(place).hash(state));
+                Real(*range).hash(state);
+            }
         }
     }
 }
@@ -141,6 +145,16 @@ impl Hash for LinkLoss {
     fn hash<H: Hasher>(&self, state: &mut H) {
         let Self { from, to, rate } = self;
         (from, to, Real(*rate)).hash(state);
+    }
+}
+
+impl Hash for Every {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        match self {
+            // As it did when there was nothing else.
+            Self::Regular(every) => every.hash(state),
+            Self::Poisson(mean) => ("poisson", mean).hash(state),
+        }
     }
 }
 

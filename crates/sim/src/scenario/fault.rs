@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use bellwether_proto::Duration;
 
 use super::{
-    Distances, Fault, FaultKind, Lack, MoveLaw, Network, Placement, State, Who,
+    Distances, Every, Fault, FaultKind, Lack, MoveLaw, Network, Placement, State, Who, file,
     read::{MOST_NODES, Nodes},
     section::{Field, Reader, Result, Section},
 };
@@ -34,7 +34,26 @@ pub(super) struct Setting<'a, 'b> {
 
 type Kind<'a, 'b> = (&'static str, Reader<'a, Setting<'a, 'b>, FaultKind>);
 
-pub(super) fn fault<'a>(mut section: Section<'a>, setting: &mut Setting<'a, '_>) -> Result<Fault> {
+/// What one entry stands for: a trace for everything in it, any other for itself.
+pub(super) fn faults<'a>(
+    mut section: Section<'a>,
+    setting: &mut Setting<'a, '_>,
+) -> Result<Vec<Fault>> {
+    match section.take("kind").map(|kind| kind.text()) {
+        Some(Ok("trace")) => file::churn(section, setting),
+        _ => Ok(vec![fault(section, setting)?]),
+    }
+}
+
+/// Regular, or random with a mean: `{ poisson = "30s" }`.
+fn every(field: &Field<'_>) -> Result<Every> {
+    let Ok(mut section) = field.clone().section() else { return field.span().map(Every::Regular) };
+    let mean = section.require("poisson", "\"30s\"")?.span()?;
+    section.end()?;
+    Ok(Every::Poisson(mean))
+}
+
+fn fault<'a>(mut section: Section<'a>, setting: &mut Setting<'a, '_>) -> Result<Fault> {
     let kind = kind(&mut section, setting)?;
     let end = setting.duration;
     if let FaultKind::Late { .. } = kind {
@@ -49,12 +68,14 @@ pub(super) fn fault<'a>(mut section: Section<'a>, setting: &mut Setting<'a, '_>)
         let error = field.error(format!("is not before the end of the run (duration = {end})"));
         return Err(error.with_allowed(format!("less than \"{end}\"")));
     }
-    let every = section.take("every").map(|field| field.span()).transpose()?;
+    let every = section.take("every").map(|field| every(&field)).transpose()?;
     let spread = section.or("spread", Duration::ZERO, |field| {
         let spread = field.duration()?;
         if every.is_some() {
-            let error = field.error("stands beside a repetition, which is regular");
-            return Err(error.with_allowed("spread or every"));
+            let error = field.error("is for what happens once, and this is repeated");
+            return Err(
+                error.with_allowed("spread, or every; every = { poisson = \"30s\" } is random too")
+            );
         }
         if spread >= end.saturating_sub(at) {
             let error =
@@ -94,7 +115,7 @@ pub(super) fn fault<'a>(mut section: Section<'a>, setting: &mut Setting<'a, '_>)
 }
 
 fn kind<'a, 'b>(section: &mut Section<'a>, setting: &mut Setting<'a, 'b>) -> Result<FaultKind> {
-    let kinds: [Kind<'a, 'b>; 21] = [
+    let kinds: [Kind<'a, 'b>; 22] = [
         ("crash", |section, setting| Ok(FaultKind::Crash(lost(section, setting)?))),
         ("elect", |section, setting| {
             if !setting.asked {
@@ -169,6 +190,7 @@ fn kind<'a, 'b>(section: &mut Section<'a>, setting: &mut Setting<'a, 'b>) -> Res
             let ppm = section.require("ppm", "200")?.signed(-DRIFT..=DRIFT)?;
             Ok(FaultKind::Drift { who, ppm: ppm as i32 })
         }),
+        ("trace", |_, _| unreachable!("stands for many faults and is read as such")),
     ];
     section.kind(setting, &kinds)
 }
@@ -199,6 +221,7 @@ fn join<'a>(section: &mut Section<'a>, setting: &mut Setting<'a, '_>) -> Result<
         Placement::Edges(_) => Some("edges"),
         Placement::Grid { .. } => Some("grid"),
         Placement::Cluster { .. } => Some("cluster"),
+        Placement::Positions { .. } => Some("positions"),
     };
     if let Some(kind) = fixed {
         let error = section.require("kind", "\"join\"")?;

@@ -11,6 +11,7 @@ mod digest;
 mod error;
 mod fault;
 mod field;
+mod file;
 mod node;
 mod protocol;
 mod read;
@@ -360,6 +361,13 @@ pub enum Placement {
         /// Radio range, in the same unit.
         range: f64,
     },
+    /// Exactly here, connected or not.
+    Positions {
+        /// Where each node is.
+        at: Vec<(f64, f64)>,
+        /// Radio range, in the same unit.
+        range: f64,
+    },
 }
 
 impl Placement {
@@ -375,7 +383,8 @@ impl Placement {
             Self::Grid { range, .. }
             | Self::Random { range, .. }
             | Self::Cluster { range, .. }
-            | Self::Field { range, .. } => Some(range),
+            | Self::Field { range, .. }
+            | Self::Positions { range, .. } => Some(range),
         }
     }
 }
@@ -512,7 +521,7 @@ pub struct Fault {
     /// on the same phase of somebody's timer. Zero if it is repeated.
     pub spread: Duration,
     /// Repeated this often from then on, if at all.
-    pub every: Option<Duration>,
+    pub every: Option<Every>,
     /// No repetition at or after this instant; `None` for the whole run.
     pub until: Option<Duration>,
     /// What.
@@ -520,15 +529,29 @@ pub struct Fault {
 }
 
 impl Fault {
-    /// How often it happens in a run of this length. A run covers `[0, duration)`.
+    /// How often it happens at most in a run of this length. A run covers `[0, duration)`.
     pub fn times(&self, duration: Duration) -> u64 {
         let end = self.until.map_or(duration, |until| until.min(duration));
         let span = end.saturating_sub(self.at).as_micros();
         match self.every {
             None => 1,
-            Some(every) => span.div_ceil(every.as_micros().max(1)),
+            Some(Every::Regular(every)) => span.div_ceil(every.as_micros().max(1)),
+            // Six standard deviations above the mean, and no more are let in.
+            Some(Every::Poisson(mean)) => {
+                let mean = span as f64 / mean.as_micros().max(1) as f64;
+                (mean + 6.0 * libm::sqrt(mean)) as u64 + 10
+            }
         }
     }
+}
+
+/// How long until a fault is repeated.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Every {
+    /// Always as long.
+    Regular(Duration),
+    /// As in a Poisson process with this mean.
+    Poisson(Duration),
 }
 
 /// What a node is starved of.

@@ -43,8 +43,9 @@ pub(super) fn protocol<'a>(
     let either = "[node], [membership] with kind = \"medley\" or \"ping\", or [election] with kind = \"announce\"";
     if let Some(field) = root.take("node") {
         if let Some(other) = root.take("membership").or(root.take("election")) {
-            let problem = format!("stands beside [node] at {}", field.place());
-            let allowed = "one of them: [node] takes elections as [node.election.NAME]";
+            let problem = format!("is already part of the [node] at {}", field.place());
+            let allowed =
+                "[node] with its elections as [node.election.NAME], or no [node] (--set node=none)";
             return Err(other.error_unquoted(problem).with_allowed(allowed));
         }
         return node(field, world.nodes);
@@ -102,10 +103,13 @@ pub(super) fn protocol<'a>(
             }
         }
         (Some(first), Some(second)) => {
-            let problem = format!("stands beside [membership] at {}", first.place());
-            return Err(second
-                .error_unquoted(problem)
-                .with_allowed(format!("one of them: {either}")));
+            let problem = format!(
+                "is of a kind that needs no [membership], and there is one at {}",
+                first.place()
+            );
+            return Err(second.error_unquoted(problem).with_allowed(
+                "no [membership] (--set membership=none), or kind = \"churn-tolerant\" or \"leased\"",
+            ));
         }
         (None, None) => {
             let error = root.field().error_unquoted("does not say what the nodes run");

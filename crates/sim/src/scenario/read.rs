@@ -13,7 +13,7 @@ use super::{
     Cluster, Delay, DelayLaw, LinkLoss, Lists, Loss, Mobility, Network, NodeLoss, Per, Place,
     Placement, Protocol, Radio, Routing, Scenario, ScenarioError, Until,
     fault::{self, Setting},
-    field,
+    field, file,
     protocol::{World, protocol},
     section::{Field, Reader, Result, Section},
     tree::Source,
@@ -52,7 +52,7 @@ impl Scenario {
         let file = path.display().to_string();
         let error = |problem: String| {
             ScenarioError::new(Place::File { file: file.clone() }, "", problem)
-                .with_allowed("a readable text file of at most 1 MiB")
+                .with_allowed("a scenario file, such as scenarios/announce-failover.toml")
         };
         let failed = |io: std::io::Error| {
             let problem = match io.kind() {
@@ -69,7 +69,7 @@ impl Scenario {
             .and_then(|opened| opened.take(LARGEST_FILE + 1).read_to_end(&mut bytes))
             .map_err(failed)?;
         if bytes.len() as u64 > LARGEST_FILE {
-            return Err(error("is larger than 1 MiB".to_owned()));
+            return Err(error("is larger than 1 MiB".to_owned()).with_allowed("at most 1 MiB"));
         }
         let text = String::from_utf8(bytes).map_err(|not_text| {
             let valid = not_text.utf8_error().valid_up_to();
@@ -200,8 +200,9 @@ fn scenario(mut root: Section<'_>) -> Result<Scenario> {
         Some(list) => list
             .list()?
             .into_iter()
-            .map(|field| fault::fault(field.section()?, &mut setting))
-            .collect::<Result<_>>()?,
+            .map(|field| fault::faults(field.section()?, &mut setting))
+            .collect::<Result<Vec<_>>>()?
+            .concat(),
         None => Vec::new(),
     };
     root.end()?;
@@ -309,13 +310,21 @@ fn network<'a>(
 }
 
 fn placement<'a>(mut section: Section<'a>, nodes: &mut Nodes<'a>) -> Result<Placement> {
-    let kinds: [(_, Reader<'a, Nodes<'a>, _>); 8] = [
+    let kinds: [(_, Reader<'a, Nodes<'a>, _>); 9] = [
         ("mesh", |_, _| Ok(Placement::Mesh)),
         ("ring", |_, _| Ok(Placement::Ring)),
         ("star", |_, _| Ok(Placement::Star)),
         ("edges", |section, nodes| {
-            let list = section.require("edges", "[[0, 1], [1, 2]]")?;
+            if section.take("file").is_some() {
+                return Ok(Placement::Edges(file::edges(section, nodes)?));
+            }
+            let list = section.require("edges", "[[0, 1], [1, 2]], or file = \"edges.txt\"")?;
             Ok(Placement::Edges(edges(&list, nodes)?))
+        }),
+        ("positions", |section, nodes| {
+            let range = section.require("range", "4.0")?.length()?;
+            let at = file::positions(section, nodes.initial)?;
+            Ok(Placement::Positions { at, range })
         }),
         ("grid", grid),
         ("random", |section, _| {
@@ -387,10 +396,19 @@ fn edges<'a>(list: &Field<'a>, nodes: &mut Nodes<'a>) -> Result<Vec<(u32, u32)>>
     }
     // Nobody joins a fixed graph, so its nodes can be judged, and must be before paths are followed.
     nodes.judge()?;
-    match unreached(nodes.initial, &edges) {
+    linked(list, nodes.initial, edges)
+}
+
+/// Refuses links, as `said` lists them, that leave somebody out.
+pub(super) fn linked(
+    said: &Field<'_>,
+    nodes: u32,
+    edges: Vec<(u32, u32)>,
+) -> Result<Vec<(u32, u32)>> {
+    match unreached(nodes, &edges) {
         None => Ok(edges),
         Some(node) => {
-            let error = list.error(format!("leaves node {node} out of reach of node 0"));
+            let error = said.error(format!("leaves node {node} out of reach of node 0"));
             Err(error.with_allowed("links that connect all nodes"))
         }
     }

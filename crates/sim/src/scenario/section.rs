@@ -254,8 +254,8 @@ impl<'a> Section<'a> {
         // Someone who mistyped a required key wants to hear about the typing.
         let untaken = self.table.keys().filter(|name| !self.taken.contains(name.as_str()));
         if let Some(typo) = untaken.into_iter().find(|name| similar(name, [key]).is_some()) {
-            // Keys still to be taken are not known yet, so only this one is offered.
-            return Err(self.unknown(typo).with_allowed(key));
+            // Keys still to be taken are not known yet, so only what this one could be is offered.
+            return Err(self.unknown(typo).with_allowed(format!("{key} = {example}")));
         }
         let Field { source, node, .. } = self.field;
         let error = source.error(node.origin, &self.path(key), "is missing");

@@ -55,6 +55,9 @@ pub(super) struct Entry {
 /// the stack, as the parser's own limit does for files.
 const DEEPEST: usize = 16;
 
+/// Tables of a scenario that may be missing.
+const ROOTS: [&str; 4] = ["node", "membership", "election", "fault"];
+
 impl<'a> Source<'a> {
     /// Parses the file and applies the overrides in their order.
     pub(super) fn tree(self) -> Result<Node, ScenarioError> {
@@ -100,6 +103,9 @@ impl<'a> Source<'a> {
             return Err(self
                 .error(origin, path, "leads deeper than any field")
                 .with_allowed(example));
+        }
+        if text.trim() == "none" && self.remove(root, &keys) {
+            return Ok(());
         }
         let mut at = root;
         for (depth, key) in keys.iter().enumerate() {
@@ -153,6 +159,29 @@ impl<'a> Source<'a> {
         }
         *at = Node { value, origin };
         Ok(())
+    }
+
+    /// Takes a table or a list of tables out of the file: `membership=none`. Whether that is what was meant: `none` is a
+    /// value of some fields too, and what nobody wrote needs no removing.
+    fn remove(self, root: &mut Node, keys: &[&str]) -> bool {
+        let Some((last, above)) = keys.split_last() else { return false };
+        let mut at = root;
+        for key in above {
+            let Value::Table(table) = &mut at.value else { return false };
+            let Some(entry) = table.get_mut(*key) else { return false };
+            at = &mut entry.node;
+        }
+        let Value::Table(table) = &mut at.value else { return false };
+        let removable = |entry: &Entry| match &entry.node.value {
+            Value::Table(_) => true,
+            Value::List(items) => items.iter().all(|item| matches!(item.value, Value::Table(_))),
+            _ => false,
+        };
+        match table.get(*last) {
+            Some(entry) if removable(entry) => table.remove(*last).is_some(),
+            Some(_) => false,
+            None => above.is_empty() && ROOTS.contains(last),
+        }
     }
 
     /// An error at `origin`, without a found value.
