@@ -139,6 +139,8 @@ impl Place {
 const PLACES: usize = 1_024;
 /// A silent address is tried half as often each time, down to this part of the pace.
 const RAREST: u32 = 32;
+/// After so many tries it is said that nobody answers: the last of them came after some ten seconds by `lan`.
+const UNANSWERED: u32 = 3;
 
 /// Members of which it is known what happened to them. Those that are listed all are; beyond, those are forgotten that the
 /// membership has forgotten.
@@ -222,7 +224,7 @@ impl Adapter {
 
     pub(crate) fn start(&mut self, now: Time, inbox: &Inbox) {
         self.input(now, Input::Start, inbox);
-        self.knock(now);
+        self.knock(now, inbox);
     }
 
     /// Whether it runs, or is still saying goodbye.
@@ -245,11 +247,11 @@ impl Adapter {
         if self.node.deadline().is_some_and(|(at, _)| at <= now) {
             self.input(now, Input::Timeout, inbox);
         }
-        self.knock(now);
+        self.knock(now, inbox);
     }
 
     /// Says hello where nobody listed is known to be.
-    fn knock(&mut self, now: Time) {
+    fn knock(&mut self, now: Time, inbox: &Inbox) {
         for at in 0..self.seeds.len() {
             if self.seeds[at].next > now {
                 continue;
@@ -264,6 +266,13 @@ impl Adapter {
             self.seeds[at].in_vain = if listed { 0 } else { in_vain + 1 };
             if !listed {
                 self.outgoing.push(Outgoing::Hello(address));
+            }
+            // Said once, and only of a node that knows nobody: the others' silence is told elsewhere.
+            let own = self.node.plan().addresses.iter().any(|known| known == address);
+            if in_vain == UNANSWERED && self.records.is_empty() && !own {
+                let words =
+                    format!("{address}: nobody has answered there yet; it is tried for life");
+                self.event(inbox, EventKind::JoinFailed, None, Some(words));
             }
         }
     }

@@ -1,7 +1,7 @@
 //! Commands that run when something happens: in order, numbered, one at a time.
 //!
-//! A hook gets its event as JSON on standard input and as `BELLWETHER_EVENT`, `GROUP`, `EPOCH`, `SEQ`, `LEADER` and
-//! `SELF` in its environment. No shell is involved, and nothing that a peer chose becomes an argument. A hook that runs
+//! A hook gets its event as JSON on standard input and as `BELLWETHER_EVENT`, `GROUP`, `EPOCH`, `SEQ`, `LEADER`,
+//! `SELF` and `STATE` in its environment. No shell is involved, and nothing that a peer chose becomes an argument. A hook that runs
 //! for too long is killed with its whole process group, so that it cannot hold up those after it.
 //!
 //! A *reconcile* hook is told what is wanted, leading or following, and asked again and again until it succeeds; only
@@ -137,6 +137,15 @@ struct Call {
 enum Wanted {
     Leading,
     Following,
+}
+
+impl Wanted {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Leading => "leading",
+            Self::Following => "following",
+        }
+    }
 }
 
 impl Hooks {
@@ -314,7 +323,7 @@ impl Call {
         }
     }
 
-    fn environment(&self) -> [(&'static str, String); 6] {
+    fn environment(&self) -> [(&'static str, String); 7] {
         let leader = self.leader.as_ref().map(|leader| leader.name.as_str());
         [
             ("BELLWETHER_EVENT", self.event.to_owned()),
@@ -323,6 +332,7 @@ impl Call {
             ("BELLWETHER_SEQ", self.seq.to_string()),
             ("BELLWETHER_LEADER", plain(leader)),
             ("BELLWETHER_SELF", plain(Some(&self.node))),
+            ("BELLWETHER_STATE", self.state.map_or("", Wanted::name).to_owned()),
         ]
     }
 }

@@ -322,6 +322,16 @@ impl KeyRing {
         if !meta.is_file() {
             return Err(KeyError::NotAFile(path.to_owned()));
         }
+        let mut text = String::new();
+        (&file).take(MOST_BYTES + 1).read_to_string(&mut text).map_err(failed)?;
+        let ring = if text.len() as u64 > MOST_BYTES {
+            Err(KeyError::TooLong(path.to_owned()))
+        } else {
+            Self::parse(path, &text)
+        };
+        text.zeroize();
+        // Only of a key file: whoever named another file is not to change that one's mode.
+        let ring = ring?;
         #[cfg(unix)]
         {
             use std::os::unix::fs::PermissionsExt;
@@ -332,15 +342,7 @@ impl KeyRing {
             // Whose it is could have chosen it, and reads it whatever its mode.
             crate::trust::owned(path, &meta)?;
         }
-        let mut text = String::new();
-        file.take(MOST_BYTES + 1).read_to_string(&mut text).map_err(failed)?;
-        let ring = if text.len() as u64 > MOST_BYTES {
-            Err(KeyError::TooLong(path.to_owned()))
-        } else {
-            Self::parse(path, &text)
-        };
-        text.zeroize();
-        ring
+        Ok(ring)
     }
 
     /// The text of a key file.
@@ -414,7 +416,7 @@ pub enum KeyError {
     NotAFile(PathBuf),
     /// Somebody else on this machine may read or write it.
     #[error(
-        "key file {}: mode {mode:03o} lets others in; do `chmod 600 {}`",
+        "key file {}: other users may read or change it (mode {mode:03o}); do `chmod 600 {}`",
         place.display(), place.display()
     )]
     Exposed {
@@ -699,7 +701,10 @@ mod tests {
         for mode in [0o640, 0o604, 0o620, 0o602, 0o601, 0o777] {
             fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
             let message = KeyRing::read(&path).unwrap_err().to_string();
-            assert!(message.contains(&format!("mode {mode:03o} lets others in")), "{message}");
+            assert!(
+                message.contains(&format!("may read or change it (mode {mode:03o})")),
+                "{message}"
+            );
             assert!(message.ends_with(&format!("do `chmod 600 {}`", path.display())), "{message}");
         }
         for mode in [0o600, 0o400] {

@@ -32,14 +32,16 @@ pub use self::{
     config::{Config, ConfigError},
     discovery::Found,
     drop::Drop,
+    files::check_files,
     handle::{Answers, Handle, Inbox, Refused, Request, Requested, Stopped},
     key::{Fingerprint, Key, KeyError, KeyLineError, KeyRing, KeyTextError, Stage},
     peers::KnownPeer,
     seal::{Answered, CHUNK_EXTRA, Content, OpenStream, Opened, Sealer, Versions},
     status::{
         Agreement, CentralStatus, Counters, Differing, ElectionStatus, Event, EventKind, Identity,
-        JoinTable, KeyStatus, KeyUser, LeaderStatus, MapNode, MapStatus, MemberState, MemberStatus,
-        PeerTable, Position, Reach, Role, SameName, ScoreStatus, SourceStatus, Status, Verdict,
+        JoinTable, KeyStatus, KeyUser, LeaderStatus, MajorityStatus, MapNode, MapStatus,
+        MemberState, MemberStatus, PeerTable, Position, Reach, Role, SameName, ScoreStatus,
+        SourceStatus, Status, Verdict,
     },
     store::{StoreError, rewritten},
     transport::{BindError, INBOUND, INBOUND_EACH, Misplaced, Received, Transport},
@@ -54,6 +56,7 @@ pub mod config;
 mod discovery;
 mod driver;
 mod drop;
+mod files;
 mod handle;
 pub mod hooks;
 mod key;

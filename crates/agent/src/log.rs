@@ -233,7 +233,9 @@ pub async fn follow(mut handle: Handle, mut write: impl FnMut(Line)) {
 
 /// What has been refused since it was looked at last.
 fn newly(before: &mut BTreeMap<String, u64>, now: BTreeMap<String, u64>) -> Option<Line> {
-    let more = now.iter().filter_map(|(reason, &count)| {
+    // A node that is in its own list of those to join hears itself, which harms nobody.
+    let strange = now.iter().filter(|(reason, _)| *reason != "own-packet");
+    let more = strange.filter_map(|(reason, &count)| {
         let more = count.saturating_sub(before.get(reason).copied().unwrap_or(0));
         (more > 0).then(|| format!("{more} {reason}"))
     });

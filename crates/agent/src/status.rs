@@ -240,6 +240,12 @@ pub struct ElectionStatus {
     pub valid_until_us: Option<u64>,
     /// Leased elections: how long what the holder has begun may go on after that.
     pub step_down_ms: Option<u64>,
+    /// How long this node has heard nothing from anybody, if that is longer than it should be: it may be cut off, and the
+    /// others may have another leader.
+    pub silent_ms: Option<u64>,
+    /// Leased elections: who backs a leader, and whom of them this node hears.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub majority: Option<MajorityStatus>,
     /// What this node is in it.
     #[serde(serialize_with = "role")]
     pub role: Role,
@@ -266,6 +272,17 @@ pub struct ElectionStatus {
     /// Central elections: what the answer follows from.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub central: Option<CentralStatus>,
+}
+
+/// Who backs a leased leader.
+#[derive(Clone, Debug, Eq, PartialEq, Serialize)]
+pub struct MajorityStatus {
+    /// All members, by name, as configured.
+    pub members: Vec<String>,
+    /// How many of them a leader needs, itself included.
+    pub needed: u32,
+    /// Whom of them this node has heard of late, itself included.
+    pub heard: Vec<String>,
 }
 
 /// What is known of one that may lead.
@@ -437,7 +454,7 @@ pub enum EventKind {
     MemberUpdate,
     /// Somebody leads who did not before.
     LeaderElected,
-    /// The leader is beyond doubt.
+    /// Nothing casts doubt on the leader any more.
     LeaderConfirmed,
     /// Nobody is known to lead any more.
     LeaderLost,

@@ -108,7 +108,23 @@ async fn leaders_are_killed_and_come_back_and_hand_over() {
     let transfer = Request::Transfer { election: "disk".to_owned(), to };
     agents[next].as_ref().unwrap().handle().request(transfer).await.unwrap().unwrap();
     assert_eq!(agreed(&agents, 20).await, leader);
-    for agent in agents.into_iter().flatten() {
-        agent.leave().await;
+    // Who is left alone says what it lacks.
+    for node in [0, 1] {
+        agents[node].take().unwrap().kill().await;
     }
+    let begun = Instant::now();
+    let last = agents[2].take().unwrap();
+    let answer = loop {
+        let answer = ask(&last).await;
+        if answer.leader.is_none() && answer.why.starts_with("needs ") {
+            break answer;
+        }
+        assert!(begun.elapsed().as_secs() < 20, "{answer:?}");
+        sleep(Duration::from_millis(50)).await;
+    };
+    let said = "needs 2 of 3 members, hears only itself (node-0, node-1 silent for ";
+    assert!(answer.why.starts_with(said), "{}", answer.why);
+    assert_eq!(answer.majority.unwrap().heard, ["node-2"]);
+    assert!(answer.silent_ms.is_some_and(|silent| silent >= 2_000), "{:?}", answer.silent_ms);
+    last.leave().await;
 }

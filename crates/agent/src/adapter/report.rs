@@ -1,12 +1,12 @@
 //! What a node says of itself and of all it knows.
 
-use bellwether_proto::{Why, membership::medley::Reach as Way};
+use bellwether_proto::{Why, membership::medley::Reach as Way, node::FoundingConfig};
 
 use super::*;
 use crate::key::Fingerprint;
 use crate::status::{
-    Agreement, Counters, Differing, Identity, KeyStatus, KeyUser, MemberStatus, Reach, Role,
-    SameName, ScoreStatus, Status, Verdict,
+    Agreement, Counters, Differing, Identity, KeyStatus, KeyUser, MajorityStatus, MemberStatus,
+    Reach, Role, SameName, ScoreStatus, Status, Verdict,
 };
 
 impl Adapter {
@@ -174,7 +174,10 @@ impl Adapter {
             why: score.why,
         };
         let leased = self.node.leased(group);
-        let obstacle = || self.node.obstacle_of(group, now);
+        let majority = leased.map(|leased| self.majority(now, leased.config()));
+        let lacking = majority.as_ref().and_then(|majority| self.lacking(now, majority));
+        let obstacle = || lacking.or_else(|| self.node.obstacle_of(group, now));
+        let silence = self.silence(now);
         ElectionStatus {
             election: seat.name.clone(),
             mode: answer.mode.to_string(),
@@ -187,18 +190,25 @@ impl Adapter {
             valid_for_ms: answer.valid_until.map(|until| millis(until.since(now))),
             valid_until_us: answer.valid_until.map(Time::as_micros),
             step_down_ms: leased.map(|leased| millis(leased.config().step_down)),
+            silent_ms: silence.map(millis),
+            majority,
             role: match seat.role {
                 Role::Witness => Role::Witness,
                 _ if self.node.observes(group) => Role::Observer,
                 _ => Role::Candidate,
             },
             priority: seat.standing.attribute,
-            why: answer
-                .leader
-                .is_none()
-                .then(obstacle)
-                .flatten()
-                .unwrap_or_else(|| self.why(now, answer)),
+            why: match (answer.leader, silence) {
+                (None, _) => obstacle().unwrap_or_else(|| self.why(now, answer)),
+                (Some(_), None) => self.why(now, answer),
+                (Some(_), Some(silence)) => {
+                    let seconds = silence.as_secs_f64();
+                    format!(
+                        "nothing heard from anybody for {seconds:.0} s; before that: {}",
+                        self.why(now, answer)
+                    )
+                }
+            },
             agreement,
             differing: tally.differing.iter().map(differing).collect(),
             changes: tally.changes,
@@ -208,6 +218,65 @@ impl Adapter {
             scores: (1..).zip(self.node.scores_of(group)).map(score).collect(),
             central: self.central_status(group),
         }
+    }
+
+    /// How long ago a message of this member reached us, if one has.
+    fn age_of(&self, now: Time, name: &str) -> Option<Duration> {
+        let named = self.records.iter().filter(|(id, _)| self.name_of(**id) == Some(name));
+        named.filter_map(|(_, record)| record.heard).max().map(|heard| now.since(heard))
+    }
+
+    /// How long nobody was heard, if somebody ever was who has not said goodbye, and that is longer than probes explain.
+    fn silence(&self, now: Time) -> Option<Duration> {
+        let expected = self.records.iter().filter(|(id, record)| {
+            self.state_of(**id).unwrap_or(record.state) != MemberState::Left
+        });
+        let newest = expected.filter_map(|(_, record)| record.heard).max()?;
+        // Of others at least one says something every period; one word may be lost.
+        let patience = (self.node.plan().timing.period * 2).max(SILENT);
+        Some(now.since(newest)).filter(|&silence| silence > patience)
+    }
+
+    fn majority(&self, now: Time, config: &FoundingConfig) -> MajorityStatus {
+        let own = &self.node.plan().about.name;
+        // All of them talk to all others every session.
+        let patience = (config.ring.session() * 4).max(SILENT);
+        let heard = |name: &&String| {
+            *name == own || self.age_of(now, name).is_some_and(|age| age <= patience)
+        };
+        MajorityStatus {
+            members: config.members.clone(),
+            needed: u32::try_from(config.needed()).unwrap_or(u32::MAX),
+            heard: config.members.iter().filter(heard).cloned().collect(),
+        }
+    }
+
+    /// Why nobody can lead, if too few members are heard.
+    fn lacking(&self, now: Time, majority: &MajorityStatus) -> Option<String> {
+        let MajorityStatus { members, needed, heard } = majority;
+        if heard.len() >= *needed as usize {
+            return None;
+        }
+        let missing = members.iter().filter(|name| !heard.contains(name));
+        let (silent, never): (Vec<_>, Vec<_>) = missing
+            .map(|name| (name.as_str(), self.age_of(now, name)))
+            .partition(|(_, age)| age.is_some());
+        let names = |of: &[(&str, Option<Duration>)]| {
+            of.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ")
+        };
+        let mut words = Vec::new();
+        if let Some(age) = silent.iter().filter_map(|(_, age)| *age).min() {
+            words.push(format!("{} silent for {:.0} s", names(&silent), age.as_secs_f64()));
+        }
+        if !never.is_empty() {
+            words.push(format!("{} never heard", names(&never)));
+        }
+        let hears = match heard.len() {
+            1 => "only itself".to_owned(),
+            some => format!("{some} with itself"),
+        };
+        let count = members.len();
+        Some(format!("needs {needed} of {count} members, hears {hears} ({})", words.join("; ")))
     }
 
     /// In words and ages, not instants: nobody knows the agent's zero.
@@ -233,11 +302,14 @@ impl Adapter {
             Why::BeingKept { since } => {
                 format!("the disk has been writing what must be kept for {}", ago(since))
             }
-            Why::Announced { heard } => format!("says so itself, last {} ago", ago(heard)),
+            Why::Announced { heard } => format!("it announced itself {} ago", ago(heard)),
             other => other.to_string(),
         }
     }
 }
+
+/// Shorter than this nobody calls it silence.
+const SILENT: Duration = Duration::from_secs(2);
 
 pub(super) fn millis(span: Duration) -> u64 {
     span.as_micros() / 1_000

@@ -46,7 +46,7 @@ impl Adapter {
                 }
                 addresses.into_iter().for_each(|address| self.seek(now, address, false));
                 self.look_at_places(inbox);
-                self.knock(now);
+                self.knock(now, inbox);
                 Ok(())
             }
             Request::Leave => Ok(()),

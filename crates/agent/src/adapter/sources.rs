@@ -61,7 +61,7 @@ impl Adapter {
                     }
                 }
                 self.look_at_places(inbox);
-                self.knock(now);
+                self.knock(now, inbox);
             }
             Err(problem) => {
                 // What it named before may still be true. It is asked for life, and says the same for long.

@@ -387,3 +387,40 @@ fn whoever_speaks_another_version_and_a_table_that_fills_up_are_told_of_once() {
     let detail = filling[0].detail.clone().unwrap();
     assert!(detail.contains("12288 nodes") && detail.contains("above 16384"), "{detail}");
 }
+
+#[test]
+fn a_leader_that_hears_nobody_any_more_says_so_and_one_that_never_did_does_not() {
+    let mut alone = Alone::new(ModeSettings::Eventual(EventualSettings::default()));
+    alone.run(Duration::from_secs(30));
+    let answer = alone.says();
+    assert!(answer.is_leader && answer.silent_ms.is_none(), "{answer:?}");
+    let heard = Record {
+        name: "bob".to_owned(),
+        state: MemberState::Failed,
+        since: alone.now,
+        heard: Some(alone.now),
+        verdicts: VecDeque::new(),
+    };
+    alone.adapter.records.insert(NodeId::new(7), heard);
+    assert_eq!(alone.says().silent_ms, None);
+    alone.now = alone.now + Duration::from_secs(6);
+    let answer = alone.says();
+    assert_eq!(answer.silent_ms, Some(6_000));
+    assert!(
+        answer.why.starts_with("nothing heard from anybody for 6 s; before that: "),
+        "{answer:?}"
+    );
+    // Who has said goodbye is not waited for.
+    alone.adapter.records.get_mut(&NodeId::new(7)).unwrap().state = MemberState::Left;
+    assert_eq!(alone.says().silent_ms, None);
+}
+
+#[test]
+fn that_nobody_answers_where_it_joins_is_said_once() {
+    let mut alone = Alone::new(announced());
+    let address = "192.0.2.7:7738".parse().unwrap();
+    alone.adapter.seeds.push(Place::new(address, alone.now, false));
+    alone.run(Duration::from_secs(120));
+    let failed = alone.events().into_iter().filter(|&kind| kind == EventKind::JoinFailed);
+    assert_eq!(failed.count(), 1);
+}

@@ -42,6 +42,12 @@ pub struct Shut {
     why: String,
 }
 
+impl Shut {
+    pub(crate) fn new(path: &Path, why: String) -> Self {
+        Self { path: path.to_owned(), why }
+    }
+}
+
 /// Removed at the end, unless somebody has put another in its place.
 #[derive(Debug)]
 struct SocketFile {
@@ -90,7 +96,7 @@ impl Door {
     }
 
     fn at(path: &Path, group: Option<u32>) -> Result<Self, Shut> {
-        let shut = |why: String| Shut { path: path.to_owned(), why };
+        let shut = |why: String| Shut::new(path, why);
         let failed = |error: io::Error| shut(error.to_string());
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
         let folder = folder.unwrap_or(Path::new("."));

@@ -48,7 +48,13 @@ impl Token {
     /// A sentence that names the file and what is wrong with it.
     pub fn read(path: &Path) -> Result<Self, String> {
         let about = |problem: String| format!("token file {}: {problem}", path.display());
-        let file = fs::File::open(path).map_err(|error| about(error.to_string()))?;
+        let file = fs::File::open(path).map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound => about(
+                "there is no such file; copy it from the node where `bellwether init` wrote it"
+                    .to_owned(),
+            ),
+            _ => about(error.to_string()),
+        })?;
         let meta = file.metadata().map_err(|error| about(error.to_string()))?;
         let mode = meta.permissions().mode() & 0o777;
         if mode & 0o077 != 0 {

@@ -204,8 +204,9 @@ fn election(config: &Config, election: &Election, members: u32) -> ExplainedElec
         Mode::Leased(leased) => {
             let (count, backers) = (leased.members.len(), leased.members.len() / 2 + 1);
             words.push(format!(
-                "At no instant may two nodes act, while clocks are off by less than {} millionths. A leader is                  backed by {backers} of {count} members; {} may fail at a time.",
-                leased.drift,
+                "At no instant may two nodes act, as long as no clock runs faster or slower than it should by more \
+                 than {} %. A leader is backed by {backers} of {count} members; {} may fail at a time.",
+                f64::from(leased.drift) / 10_000.0,
                 count - backers
             ));
             words.push(format!(
@@ -253,24 +254,30 @@ fn election(config: &Config, election: &Election, members: u32) -> ExplainedElec
             (silence - period / 2.0, silence, silence + DIGEST, members)
         }
     };
-    let unless = match election.mode {
+    let worst_case = match election.mode {
         Mode::Central(_) => "the news of it is lost",
-        _ => "those that watch it fail too",
+        Mode::Eventual(_) => "those that watch it fail too",
+        Mode::Announced(_) => "two claim at once and both withdraw",
+        Mode::Learned(_) => "two winners in a row fail as well",
+        Mode::Leased(_) => "while a majority is in touch",
     };
     words.insert(
         0,
         format!(
             "If the leader fails, nobody leads for {} as a rule, {} in one case of twenty, and {} at \
-             worst ({unless}).",
+             worst ({worst_case}).",
             seconds(typical),
             seconds(rare),
             seconds(worst)
         ),
     );
-    words.push(format!(
-        "A leader that was stopped or starved for {} no longer leads when it wakes.",
-        timing.guard
-    ));
+    // A lease ends by itself, whether its holder runs or not.
+    if !matches!(election.mode, Mode::Leased(_)) {
+        words.push(format!(
+            "A leader that was stopped or starved for {} no longer leads when it wakes.",
+            timing.guard
+        ));
+    }
     ExplainedElection {
         election: election.name.clone(),
         mode: election.mode.name(),

@@ -10,7 +10,7 @@ use bellwether_proto::Duration;
 
 use super::{
     error::{ConfigError, hidden, quote, similar},
-    tree::{Entry, Node, Origin, Tree, Value},
+    tree::{Entry, Layer, Node, Origin, Tree, Value},
 };
 
 pub(super) type Result<T> = std::result::Result<T, ConfigError>;
@@ -46,6 +46,14 @@ impl<'a> Field<'a> {
     /// An error about this value being there at all, or about what is missing in it.
     pub(super) fn error_unquoted(&self, problem: impl Into<String>) -> ConfigError {
         self.tree.error(self.node.origin, &self.path, problem)
+    }
+
+    /// The file it was written in, if it was.
+    pub(super) fn file(&self) -> Option<&'a str> {
+        match &self.tree.layers[self.node.origin?.layer] {
+            Layer::File { path, .. } => Some(path),
+            Layer::Variable { .. } | Layer::Flag { .. } => None,
+        }
     }
 
     fn not(&self, wanted: &str) -> ConfigError {
@@ -249,8 +257,8 @@ impl<'a> Section<'a> {
         // Someone who mistyped a required key wants to hear about the typing.
         let untaken = self.table.keys().filter(|name| !self.taken.contains(name.as_str()));
         if let Some(typo) = untaken.into_iter().find(|name| similar(name, [key]).is_some()) {
-            // Keys still to be taken are not known yet, so only this one is offered.
-            return Err(self.unknown(typo).with_allowed(key));
+            // Keys still to be taken are not known yet, so only what this one could be is offered.
+            return Err(self.unknown(typo).with_allowed(example));
         }
         let Field { tree, node, .. } = self.field;
         let error = tree.error(node.origin, &self.path(key), "is missing");

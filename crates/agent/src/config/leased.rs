@@ -93,7 +93,9 @@ fn members(field: &Field<'_>, config: &Config) -> Result<Vec<String>> {
     }
     if !found.contains(&config.name) {
         let error = field.error_unquoted(format!("does not name this node, {:?}", config.name));
-        return Err(error.with_allowed("the names of all members, the same list on every node"));
+        return Err(error.with_allowed(
+            "the names of all members, the same list on every node; or set --name to the name this node has in it",
+        ));
     }
     found.sort_unstable();
     Ok(found)

@@ -6,7 +6,7 @@
 use std::{
     collections::BTreeMap,
     net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV4},
-    path::PathBuf,
+    path::{Path, PathBuf},
 };
 
 use self::field::{Field, Result};
@@ -216,12 +216,15 @@ impl Config {
     }
 }
 
+/// A path in a file is relative to that file, so that a folder of settings can be copied; any other is relative to where the
+/// program was started.
 fn path(field: &Field<'_>) -> Result<PathBuf> {
     let text = field.shown(4096)?;
     if text.is_empty() {
         return Err(field.error("is empty").with_allowed("a path"));
     }
-    Ok(PathBuf::from(text))
+    let folder = field.file().and_then(|file| Path::new(file).parent());
+    Ok(folder.map_or_else(|| PathBuf::from(text), |folder| folder.join(text)))
 }
 
 /// The machine's own name, if it may be one.

@@ -52,7 +52,7 @@ impl Inputs {
     fn add_variables(&self, tree: &mut Tree) -> Result<()> {
         let mut found = Vec::new();
         for (name, value) in &self.variables {
-            let Some(name) = name.to_str().filter(|name| name.starts_with("BELLWETHER_")) else {
+            let Some(name) = name.to_str().filter(|name| name.starts_with(PREFIX)) else {
                 continue;
             };
             if NOT_SETTINGS.contains(&name) {
@@ -61,8 +61,10 @@ impl Inputs {
             let place = Place::Variable { name: name.to_owned() };
             let known = SETTINGS.iter().map(|setting| setting.variable);
             let Some(setting) = SETTINGS.iter().find(|setting| setting.variable == name) else {
-                let problem = match similar(name, known.clone()) {
-                    Some(near) => format!("is not known; did you mean {near}?"),
+                // What all have in common makes nobody alike.
+                let bare = |name: &'static str| name.trim_start_matches(PREFIX);
+                let problem = match similar(&name[PREFIX.len()..], known.clone().map(bare)) {
+                    Some(near) => format!("is not known; did you mean {PREFIX}{near}?"),
                     None => "is not known".to_owned(),
                 };
                 let known: Vec<&str> = known.collect();
@@ -168,6 +170,8 @@ const SETTINGS: &[Setting] = &[
     setting("--election", "BELLWETHER_ELECTIONS", "election", Shape::Pairs(Some("mode"))),
 ];
 
+const PREFIX: &str = "BELLWETHER_";
+
 /// Variables with our prefix that mean something to somebody else: the command line as a client, where the file
 /// is, and what hooks and commands under `run` are told.
 const NOT_SETTINGS: &[&str] = &[
@@ -182,6 +186,7 @@ const NOT_SETTINGS: &[&str] = &[
     "BELLWETHER_SEQ",
     "BELLWETHER_LEADER",
     "BELLWETHER_SELF",
+    "BELLWETHER_STATE",
     "BELLWETHER_VALID_UNTIL_US",
 ];
 

@@ -53,10 +53,10 @@ fn check(timing: &Timing, section: &mut Section<'_>) -> Result<()> {
             timing.guard < longest_sleep,
             "guard",
             timing.guard,
-            "shorter than four times and a half the",
+            "shorter than 4.5 times the",
             "beat",
             timing.beat,
-            " and three times the ack, or a leader would wake up as one after the others have given it up",
+            " and three times the ack, or a leader that was stopped would still take itself for one when the others have another",
         ),
         (
             timing.beat < timing.period,

@@ -1,14 +1,20 @@
 // Who leads each election, under which epoch and for how long, and whether the others say the same.
 
-import { at, counter, el, exactly, plural, say, shape } from './words.js';
+import { at, counter, el, exactly, plural, say, shape, span } from './words.js';
 
 /** What the light shows: how it looks, what it says, and what else there is to say. */
 export function agreement(election, live, rival) {
-  const found = believed(election, live, rival);
+  const found = heard(election, believed(election, live, rival));
   const other = (election.differing ?? []).map(({ name, settings }) => `${name} has other settings: ${settings.join(', ')}`);
   if (other.length > 3) other.splice(3, Infinity, `${other.length - 3} more have`);
   if (!other.length) return found;
   return { ...found, light: found.light === 'all' ? 'some' : found.light, more: [...other, found.more].join(' · ') };
+}
+
+/** Whoever hears nobody cannot know what the others believe. */
+function heard(election, found) {
+  if (election.silent_ms == null || found.light === 'none') return found;
+  return { ...found, light: 'some', more: `Nothing heard from anybody for ${span(election.silent_ms)}` };
 }
 
 function believed(election, live, rival) {

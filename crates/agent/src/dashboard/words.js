@@ -137,7 +137,7 @@ export function sentence(event) {
   const where = event.election ?? '';
   switch (event.event) {
     case 'leader-elected': return ['leader', [who, ` leads ${where}`], true];
-    case 'leader-confirmed': return ['leader', [who, ` is beyond doubt in ${where}`], true];
+    case 'leader-confirmed': return ['leader', [who, ` leads ${where}, and nobody doubts it`], true];
     case 'leader-lost': return ['failed', [who, ` no longer leads ${where}; nobody does`], true];
     case 'became-leader': return ['leader', [who, `, this node, may act for ${where}`], true];
     case 'stopped-leading': return ['left', [who, `, this node, stopped leading ${where}`], true];

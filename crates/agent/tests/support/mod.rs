@@ -11,9 +11,9 @@ use std::{
 
 use bellwether_agent::{
     Agreement, CentralStatus, Config, Counters, Differing, ElectionStatus, Event, EventKind,
-    Handle, Identity, Inbox, JoinTable, KeyStatus, KeyUser, LeaderStatus, MapNode, MapStatus,
-    MemberState, MemberStatus, PeerTable, Position, Reach, Refused, Request, Requested, Role,
-    SameName, ScoreStatus, SourceStatus, Status, Verdict,
+    Handle, Identity, Inbox, JoinTable, KeyStatus, KeyUser, LeaderStatus, MajorityStatus, MapNode,
+    MapStatus, MemberState, MemberStatus, PeerTable, Position, Reach, Refused, Request, Requested,
+    Role, SameName, ScoreStatus, SourceStatus, Status, Verdict,
     api::{Act, Actor, Api, Stage, Token, serve},
     hooks::HookView,
 };
@@ -57,6 +57,12 @@ pub(crate) fn election(name: &str, leader: Option<&str>, is_leader: bool) -> Ele
         valid_for_ms: None,
         valid_until_us: None,
         step_down_ms: None,
+        silent_ms: Some(6_000),
+        majority: Some(MajorityStatus {
+            members: vec!["attic".to_owned(), "bedroom".to_owned(), "kitchen".to_owned()],
+            needed: 2,
+            heard: vec!["kitchen".to_owned()],
+        }),
         role: Role::Candidate,
         priority: 100,
         why: "the best of five answers".to_owned(),

@@ -54,8 +54,8 @@ use crate::{
 };
 
 impl FoundingConfig {
-    /// How many must agree to found a ring.
-    fn needed(&self) -> usize {
+    /// How many must agree to found a ring, which is how many must be there for anybody to lead.
+    pub fn needed(&self) -> usize {
         match self.election.flavour() {
             leased::Flavour::Quorum => majority(self.members.len()),
             leased::Flavour::Conservative | leased::Flavour::Fast => self.members.len(),
@@ -486,9 +486,10 @@ impl Founding {
             );
         }
         match &self.stage {
-            Stage::Quiet => {
-                Some("says nothing until what it promised before it started is over".to_owned())
-            }
+            Stage::Quiet => Some(format!(
+                "waits {:.1} s more: what this node may have promised before it restarted or left must run out first",
+                self.bound.since(now).as_secs_f64()
+            )),
             Stage::Outside => Some(format!(
                 "{} of {} members are ready to begin, {} are needed{}",
                 self.list.len(),
@@ -500,7 +501,7 @@ impl Founding {
                 }
             )),
             Stage::Inside { machine, .. } if !machine.ring().is_active() => {
-                Some("is joining the others".to_owned())
+                Some("has found the others and waits for them to let it in".to_owned())
             }
             Stage::Inside { .. } | Stage::Gone { .. } => None,
         }
