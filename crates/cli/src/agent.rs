@@ -36,8 +36,8 @@ pub(crate) struct Settings {
     /// Where others reach this node, if not where they hear it from
     #[arg(long, value_name = "IP:PORT")]
     advertise: Vec<String>,
-    /// Whom to talk to first; tried for life
-    #[arg(long, value_name = "HOST:PORT", num_args = 1..)]
+    /// Whom to talk to first; tried for life. Without a port, 7738
+    #[arg(long, value_name = "HOST[:PORT]", num_args = 1..)]
     join: Vec<String>,
     /// Where to answer over HTTP [default: 127.0.0.1:7739]
     #[arg(long, value_name = "IP:PORT")]
@@ -71,8 +71,7 @@ pub(crate) struct Settings {
     /// How often and how long: local, lan, wan or mesh [default: lan]
     #[arg(long, value_name = "PROFILE")]
     timing: Option<String>,
-    /// Take part in this election: NAME=eventual, =announced or =central
-    #[arg(long, value_name = "NAME=MODE", num_args = 1..)]
+    #[arg(long, value_name = "NAME=MODE", num_args = 1.., help = election_help())]
     election: Vec<String>,
     /// Something for others to read about this node
     #[arg(long, value_name = "KEY=VALUE")]
@@ -93,7 +92,7 @@ impl Settings {
             variables: env::vars_os().collect(),
             flags: self.flags(),
         };
-        Config::load(&inputs).map_err(Failure::Settings)
+        Config::load(&inputs).map_err(Failure::from)
     }
 
     fn flags(&self) -> Vec<Flag> {
@@ -128,6 +127,7 @@ impl Settings {
 }
 
 #[derive(clap::Args)]
+#[command(after_help = modes_help())]
 pub(crate) struct Args {
     #[command(flatten)]
     settings: Settings,
@@ -144,6 +144,29 @@ impl Args {
         }
         Ok(config)
     }
+}
+
+/// May it run twice, which mode is for that, and where. README and guides have the same table: a test compares them.
+const MODES: [[&str; 3]; 5] = [
+    ["never", "leased", "three or more machines, listed by name"],
+    ["for seconds", "learned", "three or more, by name; the reliable lead"],
+    ["yes", "eventual", "any machines, from two to hundreds"],
+    ["yes", "announced", "one network segment, no addresses"],
+    ["yes", "central", "a mesh; the leader is near to all"],
+];
+
+fn modes_help() -> String {
+    let rows = MODES.map(|[twice, mode, place]| format!("\n  {twice:<12}  {mode:<9}  {place}"));
+    format!("May it run twice? Then this is the mode:{}", rows.concat())
+}
+
+fn election_help() -> String {
+    let [first @ .., last] = MODES.map(|[_, mode, _]| mode);
+    format!(
+        "Take part in this election. MODE is {} or {last}; leased needs `members` and learned `voters` in a file or \
+         by --set",
+        first.join(", ")
+    )
 }
 
 /// What is in memory is the cluster's key, so it goes into no core dump, and no other process of our user looks at it.

@@ -130,6 +130,21 @@ fn lease(election: &Value) -> String {
     left.map_or(String::new(), |left| format!("  valid for {left} ms"))
 }
 
+/// That nobody was heard, if so: whoever is cut off cannot know whom the others follow.
+fn silence(election: &Value) -> Option<String> {
+    let silent = &election["silent_ms"];
+    silent.is_u64().then(|| format!("nothing heard from anybody for {}", age(silent)))
+}
+
+/// Who made this epoch, and so breaks ties: names are for people, and an epoch holds the identity as a decimal number.
+fn origin(epoch: &Value, members: &Value) -> String {
+    let node = epoch.as_str().and_then(|epoch| epoch.split('.').nth(1)?.parse::<u64>().ok());
+    let id = node.map(|node| format!("{node:016x}"));
+    let of = |member: &&Value| id.as_deref().is_some_and(|id| member["id"] == id);
+    let maker = items(members).iter().find(of);
+    maker.map_or(String::new(), |maker| format!("  (made by {})", text(&maker["name"])))
+}
+
 fn known(election: &Value) -> Exit {
     if election["name"].is_null() { Exit::NoLeader } else { Exit::Yes }
 }
@@ -147,7 +162,9 @@ pub(crate) fn leader(args: &About) -> Result<Exit, Failure> {
             let (name, epoch) = (text(&election["name"]), text(&election["epoch"]));
             let since = age(&election["since_ms"]);
             let lease = lease(&election);
-            writeln!(out, "{name}  epoch {epoch}  for {since}{lease}{doubt}")?;
+            let silence =
+                silence(&election).map_or(String::new(), |silence| format!("  ({silence})"));
+            writeln!(out, "{name}  epoch {epoch}  for {since}{lease}{doubt}{silence}")?;
         }
     }
     Ok(known(&election))
@@ -275,15 +292,18 @@ pub(crate) fn explain(args: &About) -> Result<Exit, Failure> {
     let agreement = &election["agreement"];
     let yes = |value: &Value| if *value == true { "yes" } else { "no" };
     let why: String = election["why"].as_str().unwrap_or_default().chars().collect();
+    let prefers = matches!(election["mode"].as_str(), Some("eventual" | "announced"));
     let worth = match items(&election["scores"]) {
-        [] => format!("{}, priority {}", text(&election["role"]), election["priority"]),
+        [] if prefers => format!("{}, priority {}", text(&election["role"]), election["priority"]),
         _ => text(&election["role"]),
     };
+    let members = args.plain.asked.client()?.get("/v1/members")?;
+    let epoch = format!("{}{}", text(&election["epoch"]), origin(&election["epoch"], &members));
     for (what, value) in [
         ("group", text(&election["election"])),
         ("mode", text(&election["mode"])),
         ("leader", text(&election["name"])),
-        ("epoch", text(&election["epoch"])),
+        ("epoch", epoch),
         ("since", age(&election["since_ms"])),
         ("settled", yes(&election["settled"]).to_owned()),
         ("this node", worth),
@@ -294,6 +314,18 @@ pub(crate) fn explain(args: &About) -> Result<Exit, Failure> {
         ("why", why.replace(char::is_control, "?")),
     ] {
         writeln!(out, "{what:<11} {value}")?;
+    }
+    if let Some(silence) = silence(&election) {
+        writeln!(out, "{:<11} {silence}: this node may be cut off", "problem")?;
+    }
+    let majority = &election["majority"];
+    if majority.is_object() {
+        let names = |list: &Value| items(list).iter().map(text).collect::<Vec<_>>().join(", ");
+        let (members, heard) = (names(&majority["members"]), names(&majority["heard"]));
+        writeln!(out, "{:<11} {members}; {} are needed", "members", majority["needed"])?;
+        writeln!(out, "{:<11} {heard}", "heard")?;
+        let left = election["valid_for_ms"].as_u64().map(|left| format!("{left} ms left"));
+        writeln!(out, "{:<11} {}", "lease", left.as_deref().unwrap_or("none here"))?;
     }
     for member in items(&election["differing"]) {
         let settings: Vec<String> = items(&member["settings"]).iter().map(text).collect();

@@ -210,7 +210,11 @@ impl Client {
         let gone = tried.iter().all(|(_, error)| {
             Way::is_deserted(error) || error.kind() == io::ErrorKind::PermissionDenied
         });
-        let said = tried.iter().map(|(way, error)| format!("{way}: {error}"));
+        let said = tried.iter().map(|(way, error)| match error.kind() {
+            io::ErrorKind::NotFound => format!("{way} (there is no such socket)"),
+            io::ErrorKind::ConnectionRefused => format!("{way} (nobody listens there)"),
+            _ => format!("{way}: {error}"),
+        });
         Err(silent(gone, &said.collect::<Vec<_>>().join(", nor at ")))
     }
 
@@ -270,13 +274,14 @@ impl Answer {
         let error = said("error").unwrap_or_else(|| format!("status {status}"));
         let text = match said("hint") {
             Some(hint) => format!("{error}\n  hint: {hint}"),
-            None => error,
+            None => error.clone(),
         };
         match status {
             // It is there, but cannot be asked: nobody should act on that.
             503 => Err(Failure::Unreachable(text)),
-            401 | 403 => Err(Failure::Other(format!(
-                "{text}\n  hint: the token goes in BELLWETHER_TOKEN or --token-file"
+            // What it says of headers is for programs.
+            401 => Err(Failure::Other(format!(
+                "{error}\n  hint: --token-file api.token, the file that `bellwether init` wrote, or BELLWETHER_TOKEN_FILE"
             ))),
             _ => Err(Failure::Other(text)),
         }

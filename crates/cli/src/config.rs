@@ -2,7 +2,10 @@
 
 use std::io::{self, Write};
 
-use bellwether_agent::config::{Setting, explain};
+use bellwether_agent::{
+    check_files,
+    config::{Setting, explain},
+};
 use serde_json::json;
 
 use crate::{
@@ -18,8 +21,16 @@ pub(crate) struct Args {
 
 #[derive(clap::Subcommand)]
 enum Verb {
-    /// Say whether the settings are right
-    Check(Common),
+    /// Say whether an agent can start with the settings, and with the files they
+    /// name
+    Check {
+        #[command(flatten)]
+        common: Common,
+        /// Do not look at key, token, data_dir and socket: for settings of another
+        /// machine
+        #[arg(long)]
+        no_files: bool,
+    },
     /// Show every setting and where it came from
     Show(Common),
     /// Say what the settings mean: time without a leader, and traffic
@@ -44,7 +55,9 @@ struct Common {
 impl Args {
     pub(crate) fn json(&self) -> bool {
         match &self.verb {
-            Verb::Check(common) | Verb::Show(common) | Verb::Explain { common, .. } => common.json,
+            Verb::Check { common, .. } | Verb::Show(common) | Verb::Explain { common, .. } => {
+                common.json
+            }
         }
     }
 }
@@ -52,8 +65,14 @@ impl Args {
 pub(crate) fn run(args: &Args) -> Result<bool, Failure> {
     let mut out = io::stdout().lock();
     match &args.verb {
-        Verb::Check(Common { settings, json }) => {
+        Verb::Check { common: Common { settings, json }, no_files } => {
             let config = settings.load()?;
+            if !no_files {
+                check_files(&config).map_err(|error| {
+                    let hint = "an agent of this user could not start; --no-files looks at the settings alone";
+                    Failure::Other(format!("{error}\n  hint: {hint}"))
+                })?;
+            }
             let (name, cluster) = (&config.name, &config.cluster);
             if *json {
                 writeln!(out, "{}", json!({ "ok": true, "name": name, "cluster": cluster }))?;

@@ -9,7 +9,10 @@ use bellwether_sim::{
 use comfy_table::{CellAlignment, Table, presets};
 use serde_json::{Value, json};
 
-use crate::output::{Failure, on_threads, print_step, progress};
+use crate::{
+    output::Failure,
+    runs::{at_least_one, on_threads, print_step, progress, unknown_name, whole},
+};
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -23,16 +26,16 @@ pub(crate) struct Args {
     #[arg(long = "case", value_name = "NAME")]
     cases: Vec<Case>,
     /// How many seeds for each mode and case
-    #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = 100, value_parser = at_least_one)]
     seeds: u64,
     /// The first of them
-    #[arg(long, value_name = "S", default_value_t = 1)]
+    #[arg(long, value_name = "S", default_value_t = 1, value_parser = whole)]
     seed: u64,
     /// Print one JSON object instead of a table
     #[arg(long)]
     pub(crate) json: bool,
     /// Print one run step by step; needs one mode and one case
-    #[arg(long, value_name = "SEED", conflicts_with_all = ["seeds", "seed"])]
+    #[arg(long, value_name = "SEED", conflicts_with_all = ["seeds", "seed"], value_parser = whole)]
     replay: Option<u64>,
     /// Threads to use; the results do not depend on it
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
@@ -78,9 +81,7 @@ pub(crate) fn run(args: Args) -> Result<bool, Failure> {
 fn chosen(names: &[String]) -> Result<Vec<Subject>, Failure> {
     let all = subjects();
     if let Some(unknown) = names.iter().find(|name| all.iter().all(|one| one.name != **name)) {
-        let known: Vec<&str> = all.iter().map(|subject| subject.name).collect();
-        let known = known.join(", ");
-        return Err(Failure::Other(format!("no mode {unknown:?}; there are {known}")));
+        return Err(unknown_name("mode", unknown, all.iter().map(|subject| subject.name)));
     }
     let wanted = |subject: &Subject| names.is_empty() || names.iter().any(|n| n == subject.name);
     Ok(all.into_iter().filter(wanted).collect())

@@ -54,7 +54,8 @@ pub(crate) struct Args {
     /// The command and its arguments, after --
     #[arg(value_name = "CMD", last = true, required = true)]
     command: Vec<String>,
-    /// The command is dead so long after the agent last said that this node leads
+    /// Kill the command this long, at the latest, after the agent last confirmed that
+    /// this node leads
     #[arg(long, value_name = "TIME", default_value = "5s", value_parser = duration)]
     guard: Duration,
     /// Between TERM and KILL
@@ -133,7 +134,9 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
         )));
     }
     // Before anything is waited for: who mistyped it is not to find out when it is needed.
-    find(&args.command[0])?;
+    if let Some(exit) = missing(&args.command[0]) {
+        return Ok(exit);
+    }
     // Of whatever a watchdog leaves behind.
     set_child_subreaper(Some(getpid()))
         .map_err(|error| Failure::Other(format!("cannot become the parent of orphans: {error}")))?;
@@ -468,8 +471,8 @@ impl Drop for Running {
     }
 }
 
-/// Whether there is such a program, as far as that can be told before it is started.
-fn find(program: &str) -> Result<(), Failure> {
+/// How to end if there is no such program, as far as that can be told before it is started: as if it had been.
+fn missing(program: &str) -> Option<Exit> {
     let runnable = |path: &Path| {
         let meta = fs::metadata(path)?;
         match meta.is_file() && meta.permissions().mode() & 0o111 != 0 {
@@ -485,23 +488,23 @@ fn find(program: &str) -> Result<(), Failure> {
         let mut missing = Err(io::Error::from(io::ErrorKind::NotFound));
         for result in tried {
             match result {
-                Ok(()) => return Ok(()),
+                Ok(()) => return None,
                 Err(error) if error.kind() != io::ErrorKind::NotFound => missing = Err(error),
                 Err(_) => {}
             }
         }
         missing
     };
-    found.map_err(|error| {
-        let problem = match error.kind() {
-            io::ErrorKind::NotFound => "there is no such program".to_owned(),
-            io::ErrorKind::PermissionDenied => "is no program that may be run".to_owned(),
-            _ => error.to_string(),
-        };
-        Failure::Other(format!(
-            "command {program:?}: {problem}\n  hint: after -- come a program, by its path or in PATH, and its arguments"
-        ))
-    })
+    let Err(error) = found else { return None };
+    let (problem, code) = match error.kind() {
+        io::ErrorKind::NotFound => ("there is no such program".to_owned(), 127),
+        io::ErrorKind::PermissionDenied => ("is no program that may be run".to_owned(), 126),
+        _ => (error.to_string(), 126),
+    };
+    eprintln!(
+        "error: command {program:?}: {problem}\n  hint: after -- come a program, by its path or in PATH, and its arguments"
+    );
+    Some(Exit::Code(code))
 }
 
 /// Becomes the command, after asking the kernel to kill it with its parent.

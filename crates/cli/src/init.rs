@@ -3,7 +3,7 @@
 use std::{
     fs,
     io::{self, Write},
-    path::{Path, PathBuf},
+    path::PathBuf,
 };
 
 use bellwether_agent::{
@@ -12,7 +12,7 @@ use bellwether_agent::{
     config::{Flag, Inputs},
 };
 
-use crate::output::Failure;
+use crate::output::{Failure, about};
 
 #[derive(clap::Args)]
 pub(crate) struct InitArgs {
@@ -29,16 +29,17 @@ pub(crate) struct InitArgs {
 }
 
 pub(crate) fn init(args: &InitArgs) -> Result<bool, Failure> {
-    let about = |path: &Path, error: &dyn std::fmt::Display| {
-        Failure::Other(format!("{}: {error}", path.display()))
-    };
-    fs::create_dir_all(&args.folder).map_err(|error| about(&args.folder, &error))?;
-    let folder = args.folder.canonicalize().map_err(|error| about(&args.folder, &error))?;
+    fs::create_dir_all(&args.folder).map_err(about(&args.folder))?;
+    let folder = args.folder.canonicalize().map_err(about(&args.folder))?;
     let [settings, key, token] =
         ["bellwether.toml", "cluster.key", "api.token"].map(|name| folder.join(name));
     // All or nothing: what is there is somebody's.
     if let Some(there) = [&settings, &key, &token].into_iter().find(|path| path.exists()) {
-        return Err(about(there, &"is there already; nothing was written"));
+        return Err(Failure::Other(format!(
+            "{}: is there already; nothing was written\n  hint: name another folder: bellwether init DIR; a further node \
+             of the same cluster needs copies of these files, not new ones",
+            there.display()
+        )));
     }
     let cluster = match &args.cluster {
         Some(cluster) => cluster.clone(),
@@ -52,18 +53,18 @@ pub(crate) fn init(args: &InitArgs) -> Result<bool, Failure> {
         Flag { name: "--key-file", value: key.display().to_string() },
     ];
     flags.extend(args.name.clone().map(|value| Flag { name: "--name", value }));
-    let config = Config::load(&Inputs { flags, ..Inputs::default() }).map_err(Failure::Settings)?;
+    let config = Config::load(&Inputs { flags, ..Inputs::default() }).map_err(Failure::from)?;
     let text = format!(
         "# Bellwether: `bellwether agent --config {}`.\n\
-         # Copy this file, cluster.key and api.token to every node; `bellwether config explain`\n\
-         # says what the settings mean. A node has the machine's name, or that of --name or\n\
+         # Copy this file, cluster.key and api.token to every node. Paths here are relative to this file.\n\
+         # `bellwether config explain` says what the settings mean. A node has the machine's name, or that of --name or\n\
          # BELLWETHER_NAME; in this file it would be the name of all.\n\n\
          cluster = {cluster:?}\n\
-         key_file = {:?}\n\
-         api_token_file = {:?}\n\
+         key_file = \"cluster.key\"\n\
+         api_token_file = \"api.token\"\n\
          # Who this node is, how often it has started, and the newest epochs: never copied. The\n\
          # services of the packages have --data-dir instead, in /var/lib or /etc.\n\
-         data_dir = {:?}\n\
+         data_dir = \"state\"\n\
          # Some of the other nodes; one that answers suffices. Addresses, names, \"srv:_bellwether._udp.example.org\"\n\
          # for DNS service records, or \"exec:/path\" of a program that prints addresses.\n\
          join = []\n\
@@ -72,13 +73,10 @@ pub(crate) fn init(args: &InitArgs) -> Result<bool, Failure> {
          [election.default]\n\
          mode = \"eventual\"\n",
         settings.display(),
-        key.display().to_string(),
-        token.display().to_string(),
-        folder.join("state").display().to_string(),
     );
     KeyRing::create(&key).map_err(|error| Failure::Other(error.to_string()))?;
-    Token::create(&token).map_err(|error| about(&token, &error))?;
-    fs::write(&settings, text).map_err(|error| about(&settings, &error))?;
+    Token::create(&token).map_err(about(&token))?;
+    fs::write(&settings, text).map_err(about(&settings))?;
     let mut out = io::stdout().lock();
     writeln!(out, "wrote {}, {} and {}", settings.display(), key.display(), token.display())?;
     let name = args.name.as_ref().map_or(String::new(), |name| format!(" --name {name}"));

@@ -13,13 +13,28 @@ use bellwether_lab::{
     experiment::{Experiment, Size},
     experiments,
     report::{self, Section},
-    runner::{self, Plan, Shard},
-    store::{Manifest, Store},
+    runner::{self, LabError, Plan, Shard},
+    store::{Manifest, Store, StoreError},
 };
 use comfy_table::{ContentArrangement, Table, presets};
 use serde_json::{Value, json};
 
-use crate::output::{Failure, about, on_threads, progress};
+use crate::{
+    output::{Failure, about},
+    runs::{on_threads, progress, unknown_name, whole},
+};
+
+impl From<LabError> for Failure {
+    fn from(error: LabError) -> Self {
+        Self::Other(error.to_string())
+    }
+}
+
+impl From<StoreError> for Failure {
+    fn from(error: StoreError) -> Self {
+        Self::Other(error.to_string())
+    }
+}
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -62,13 +77,13 @@ enum Command {
 
 #[derive(clap::Args)]
 struct Run {
-    /// Which; `bellwether lab list` names them
+    /// The experiments to run, as `bellwether lab list` names them
     #[arg(value_name = "ID", required_unless_present = "all")]
     ids: Vec<String>,
     /// All of them
     #[arg(long, conflicts_with = "ids")]
     all: bool,
-    /// Small but honest: the same claims with wider intervals
+    /// Fewer runs of smaller worlds: the same claims, judged with wider intervals
     #[arg(long)]
     quick: bool,
     /// Print the claims as JSON
@@ -78,7 +93,7 @@ struct Run {
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// The seed all seeds are derived from
-    #[arg(long, value_name = "S", default_value_t = 1)]
+    #[arg(long, value_name = "S", default_value_t = 1, value_parser = whole)]
     seed: u64,
     /// Run only every n-th cell, from the i-th on; merge the shards afterwards
     #[arg(long, value_name = "I/N")]
@@ -194,9 +209,7 @@ fn run_some(args: &Run) -> Result<bool, Failure> {
 fn chosen(ids: &[String]) -> Result<Vec<Experiment>, Failure> {
     let all = experiments::all();
     if let Some(unknown) = ids.iter().find(|id| all.iter().all(|one| one.id != **id)) {
-        let known: Vec<&str> = all.iter().map(|one| one.id).collect();
-        let known = known.join(", ");
-        return Err(Failure::Other(format!("no experiment {unknown:?}; there are {known}")));
+        return Err(unknown_name("experiment", unknown, all.iter().map(|one| one.id)));
     }
     let wanted = |one: &Experiment| ids.is_empty() || ids.iter().any(|id| id == one.id);
     Ok(all.into_iter().filter(wanted).collect())

@@ -14,20 +14,29 @@ mod ask;
 mod client;
 mod command;
 mod config;
+#[cfg(feature = "sim")]
 mod conform;
 mod dev;
+#[cfg(feature = "sim")]
 mod field;
 mod guarded;
 mod http;
 mod init;
 mod keys;
+#[cfg(feature = "lab")]
 mod lab;
 mod log;
+#[cfg(feature = "manual")]
 mod manual;
 mod monitor;
 mod output;
 mod replay;
+#[cfg(feature = "sim")]
+mod runs;
+#[cfg(feature = "sim")]
 mod sim;
+#[cfg(feature = "sim")]
+mod sweep;
 
 use std::process::ExitCode;
 
@@ -72,7 +81,7 @@ enum Command {
     /// Who is there
     #[command(after_help = AGENT_CODES)]
     Members(ask::Plain),
-    /// What is held against a member, and by whom
+    /// Why a member is taken for failed or alive, and who says so
     #[command(after_help = AGENT_CODES)]
     Why(ask::AboutMember),
     /// Why an election came out as it did, and who disagrees
@@ -103,16 +112,21 @@ enum Command {
     #[command(after_help = AGENT_CODES)]
     Tags(ask::Tags),
     /// Simulate a scenario: a network, a protocol and what goes wrong
+    #[cfg(feature = "sim")]
     Sim(sim::Args),
     /// Run the papers' experiments and judge their claims
+    #[cfg(feature = "lab")]
     Lab(lab::Args),
     /// Try elections and memberships against the conformance suite
+    #[cfg(feature = "sim")]
     Conform(conform::Args),
     /// Run a recorded node again, and compare what comes of it
     Replay(replay::Args),
     /// Print completions for a shell
+    #[cfg(feature = "manual")]
     Completions(manual::CompletionsArgs),
     /// Print or write the manual
+    #[cfg(feature = "manual")]
     Man(manual::ManArgs),
     /// How `run` becomes its command
     #[command(hide = true)]
@@ -126,8 +140,11 @@ impl Command {
     /// Whether errors are for programs.
     fn json(&self) -> bool {
         match self {
+            #[cfg(feature = "sim")]
             Self::Sim(args) => args.json,
+            #[cfg(feature = "lab")]
             Self::Lab(args) => args.json(),
+            #[cfg(feature = "sim")]
             Self::Conform(args) => args.json,
             Self::Replay(args) => args.json,
             Self::Config(args) => args.json(),
@@ -149,10 +166,10 @@ impl Command {
             | Self::Resign(_)
             | Self::Transfer(_)
             | Self::Report(_)
-            | Self::Completions(_)
-            | Self::Man(_)
             | Self::Become(_)
             | Self::Watchdog(_) => false,
+            #[cfg(feature = "manual")]
+            Self::Completions(_) | Self::Man(_) => false,
         }
     }
 
@@ -179,11 +196,16 @@ impl Command {
             Self::Transfer(args) => command::transfer(&args),
             Self::Report(args) => command::report(&args),
             Self::Tags(args) => ask::tags(&args),
+            #[cfg(feature = "sim")]
             Self::Sim(args) => sim::run(args).map(Exit::from),
+            #[cfg(feature = "lab")]
             Self::Lab(args) => lab::run(args).map(Exit::from),
+            #[cfg(feature = "sim")]
             Self::Conform(args) => conform::run(args).map(Exit::from),
             Self::Replay(args) => replay::run(&args).map(Exit::from),
+            #[cfg(feature = "manual")]
             Self::Completions(args) => manual::completions(&args).map(Exit::from),
+            #[cfg(feature = "manual")]
             Self::Man(args) => manual::man(&args).map(Exit::from),
             Self::Become(args) => guarded::become_command(&args),
             Self::Watchdog(args) => guarded::watchdog::run(&args),
@@ -192,7 +214,7 @@ impl Command {
 }
 
 fn main() -> ExitCode {
-    let command = Cli::parse().command;
+    let command = Cli::try_parse().unwrap_or_else(|error| misused(error)).command;
     let json = command.json();
     match command.run() {
         Ok(exit) => ExitCode::from(exit.code()),
@@ -202,6 +224,15 @@ fn main() -> ExitCode {
             ExitCode::from(failure.code())
         }
     }
+}
+
+/// Says what is wrong with the command line. That `-- --flag` passes a flag for a file's name helps nobody who mistyped one.
+fn misused(mut error: clap::Error) -> ! {
+    use clap::error::{ContextKind, ErrorKind};
+    if error.kind() == ErrorKind::UnknownArgument {
+        error.remove(ContextKind::Suggested);
+    }
+    error.exit()
 }
 
 const EXIT_CODES: &str = "\
@@ -226,10 +257,13 @@ then killed (KILL), with everything it has started, when another node leads,
 when the agent is gone, or when the agent has not confirmed for so long that
 the command would otherwise outlive --guard. It finds BELLWETHER_GROUP and
 BELLWETHER_EPOCH in its environment; pass the epoch on to whatever it changes,
-and let that refuse older ones. An eventual election may have another leader in
-a part of the network that is cut off.
+and let that refuse older ones.
 
 Exit codes: that of the command, 128 + n if signal n ended it, 127 or 126 if
-it could not be started; 1 with --once if leadership was lost; 2 wrong usage, a
-command that is not there or no program, or the agent refused; 128 + n if
-signal n ended this.";
+it cannot be started, which is found out before anything is waited for; 1 with
+--once if leadership was lost; 2 wrong usage, or the agent refused; 128 + n if
+signal n ended this.
+
+In a leased election the command has ended before another node leads. In any
+other it goes on for up to --guard after the agent was lost, while another node
+may lead already: if --guard is longer than the fail-over, both run.";

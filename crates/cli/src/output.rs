@@ -1,18 +1,12 @@
 //! What commands share in talking to people and programs.
 
 use std::{
-    io::{self, IsTerminal, Write},
+    io::{self, IsTerminal},
     path::Path,
     time::Duration,
 };
 
 use bellwether_agent::{ConfigError, Ended, config};
-use bellwether_lab::{runner::LabError, store::StoreError};
-use bellwether_sim::{
-    log::Entry,
-    network::Disconnected,
-    scenario::{Place, ScenarioError},
-};
 use comfy_table::{Table, presets};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::{Value, json};
@@ -22,12 +16,8 @@ use serde_json::{Value, json};
 pub(crate) enum Failure {
     /// Nobody reads our output any more: not an error.
     ClosedPipe,
-    /// The scenario is wrong.
-    Scenario(ScenarioError),
-    /// The scenario is right but cannot be drawn.
-    Placement(Disconnected),
-    /// The settings are wrong.
-    Settings(ConfigError),
+    /// What was given is wrong: for people, and the same for programs.
+    Wrong { text: String, facts: Value },
     /// No agent could be asked.
     Unreachable(String),
     /// Anything else, with the place in the text.
@@ -100,24 +90,10 @@ impl Failure {
     }
 
     fn facts(&self) -> Value {
-        if let Self::Settings(error) = self {
-            return settings_facts(error);
+        match self {
+            Self::Wrong { facts, .. } => facts.clone(),
+            _ => json!({ "problem": self.to_string() }),
         }
-        let Self::Scenario(error) = self else { return json!({ "problem": self.to_string() }) };
-        let place = match error.place() {
-            Place::File { file } => json!({ "file": file }),
-            Place::Position { file, line, column } => {
-                json!({ "file": file, "line": line, "column": column })
-            }
-            Place::Set { text } => json!({ "set": text }),
-        };
-        json!({
-            "place": place,
-            "field": error.field(),
-            "found": error.found(),
-            "problem": error.problem(),
-            "allowed": error.allowed(),
-        })
     }
 }
 
@@ -125,35 +101,32 @@ impl std::fmt::Display for Failure {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::ClosedPipe => f.write_str("the output was closed"),
-            Self::Scenario(error) => error.fmt(f),
-            Self::Placement(error) => error.fmt(f),
-            Self::Settings(error) => error.fmt(f),
-            Self::Unreachable(text) | Self::Other(text) => f.write_str(text),
+            Self::Wrong { text, .. } | Self::Unreachable(text) | Self::Other(text) => {
+                f.write_str(text)
+            }
         }
     }
 }
 
-impl From<ScenarioError> for Failure {
-    fn from(error: ScenarioError) -> Self {
-        Self::Scenario(error)
-    }
-}
-
-impl From<LabError> for Failure {
-    fn from(error: LabError) -> Self {
-        Self::Other(error.to_string())
-    }
-}
-
-impl From<StoreError> for Failure {
-    fn from(error: StoreError) -> Self {
-        Self::Other(error.to_string())
-    }
-}
-
-impl From<Disconnected> for Failure {
-    fn from(error: Disconnected) -> Self {
-        Self::Placement(error)
+impl From<ConfigError> for Failure {
+    fn from(error: ConfigError) -> Self {
+        let place = match error.place() {
+            config::Place::Settings => Value::Null,
+            config::Place::File { file } => json!({ "file": file }),
+            config::Place::Position { file, line, column } => {
+                json!({ "file": file, "line": line, "column": column })
+            }
+            config::Place::Variable { name } => json!({ "variable": name }),
+            config::Place::Flag { name } => json!({ "flag": name }),
+        };
+        let facts = json!({
+            "place": place,
+            "field": error.field(),
+            "found": error.found(),
+            "problem": error.problem(),
+            "allowed": error.allowed(),
+        });
+        Self::Wrong { text: error.to_string(), facts }
     }
 }
 
@@ -167,25 +140,6 @@ impl From<io::Error> for Failure {
     }
 }
 
-fn settings_facts(error: &ConfigError) -> Value {
-    let place = match error.place() {
-        config::Place::Settings => Value::Null,
-        config::Place::File { file } => json!({ "file": file }),
-        config::Place::Position { file, line, column } => {
-            json!({ "file": file, "line": line, "column": column })
-        }
-        config::Place::Variable { name } => json!({ "variable": name }),
-        config::Place::Flag { name } => json!({ "flag": name }),
-    };
-    json!({
-        "place": place,
-        "field": error.field(),
-        "found": error.found(),
-        "problem": error.problem(),
-        "allowed": error.allowed(),
-    })
-}
-
 /// Columns without lines around them.
 pub(crate) fn plain_table<const N: usize>(header: [&str; N]) -> Table {
     let mut table = Table::new();
@@ -195,11 +149,6 @@ pub(crate) fn plain_table<const N: usize>(header: [&str; N]) -> Table {
 
 /// A bar with the time left, on standard error, for work of more than a moment; nothing without a
 /// terminal.
-pub(crate) fn progress(steps: u64) -> ProgressBar {
-    progress_of(steps, "{bar:40} {pos}/{len} runs, {elapsed} gone, about {eta} left")
-}
-
-/// The same, for what is not counted in runs.
 pub(crate) fn progress_of(steps: u64, template: &str) -> ProgressBar {
     if steps < 2 || !io::stderr().is_terminal() {
         return ProgressBar::hidden();
@@ -209,34 +158,6 @@ pub(crate) fn progress_of(steps: u64, template: &str) -> ProgressBar {
     bar.set_style(style);
     bar.enable_steady_tick(Duration::from_millis(200));
     bar
-}
-
-/// Runs `work` on so many threads, or on as many as there are cores.
-pub(crate) fn on_threads<T: Send>(
-    threads: Option<usize>,
-    work: impl FnOnce() -> T + Send,
-) -> Result<T, Failure> {
-    let pool = rayon::ThreadPoolBuilder::new()
-        .num_threads(threads.unwrap_or(0))
-        .build()
-        .map_err(|error| Failure::Other(format!("cannot start threads: {error}")))?;
-    Ok(pool.install(work))
-}
-
-/// One step of a run as one line: time, node, what, particulars.
-pub(crate) fn print_step(out: &mut impl Write, json: bool, entry: &Entry) -> io::Result<()> {
-    let Entry { at, node, what, detail } = entry;
-    if json {
-        return writeln!(out, "{}", entry_json(entry));
-    }
-    let line = format!("{at:>14} {:>6} {what:<9} {detail}", node.to_string());
-    writeln!(out, "{}", line.trim_end())
-}
-
-/// One step of a run for programs.
-pub(crate) fn entry_json(entry: &Entry) -> Value {
-    let Entry { at, node, what, detail } = entry;
-    json!({ "us": at.as_micros(), "node": node.get(), "what": what, "detail": detail })
 }
 
 /// Names the file in errors about it.

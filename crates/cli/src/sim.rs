@@ -1,14 +1,15 @@
 //! `bellwether sim`: runs of one scenario.
 
 use std::{
+    collections::BTreeMap,
     fs::{File, OpenOptions},
     io::{self, BufWriter, Write},
     path::{Path, PathBuf},
 };
 
-use bellwether_proto::Duration;
+use bellwether_proto::{Duration, NodeId};
 use bellwether_sim::{
-    log::{Entry, Log},
+    log::{Entry, Log, Naming, Namings},
     membership_trace::INTERVAL,
     metric::{Metric, Summary, Unit},
     run::{Report, record_membership, run_logged, run_many},
@@ -17,23 +18,42 @@ use bellwether_sim::{
 use comfy_table::{CellAlignment, Table, presets};
 use serde_json::json;
 
-use crate::field;
-use crate::output::{Failure, about, entry_json, on_threads, print_step, progress};
+use crate::{
+    field,
+    output::{Failure, about},
+    runs::{at_least_one, entry_json, on_threads, print_step, progress, unknown_name, whole},
+    sweep::{self, Sweep},
+};
 
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
     /// The scenario file
-    file: PathBuf,
+    pub(crate) file: PathBuf,
     /// The seed of the first run; the others follow it one by one
-    #[arg(long, value_name = "S", default_value_t = 1)]
-    seed: u64,
+    #[arg(long, value_name = "S", default_value_t = 1, value_parser = whole)]
+    pub(crate) seed: u64,
     /// How many runs, each with its own seed
-    #[arg(long, value_name = "R", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
-    runs: u64,
-    /// Override a field of the scenario; may be repeated
+    #[arg(long, value_name = "R", default_value_t = 1, value_parser = at_least_one)]
+    pub(crate) runs: u64,
+    /// Override a field of the scenario; may be repeated. PATH=none removes a
+    /// table: membership=none
     #[arg(long = "set", value_name = "PATH=VALUE")]
-    sets: Vec<String>,
+    pub(crate) sets: Vec<String>,
+    /// Run with each of these values; of several, with every combination
+    #[arg(long = "sweep", value_name = "PATH=A,B,C", conflicts_with = "replay")]
+    pub(crate) sweeps: Vec<Sweep>,
+    /// Show only these metrics; may be repeated
+    #[arg(long = "metric", value_name = "NAME")]
+    pub(crate) metrics: Vec<String>,
+    /// Write a row for each run to a new file: seed, trace and every metric
+    #[arg(long, value_name = "FILE", conflicts_with = "replay")]
+    pub(crate) csv: Option<PathBuf>,
+    /// Draw the one --metric over the first --sweep, a line for each combination
+    /// of the others, to a new file
+    #[cfg(feature = "lab")]
+    #[arg(long, value_name = "FILE.svg", requires_all = ["sweeps", "metrics"])]
+    pub(crate) plot: Option<PathBuf>,
     /// Print one JSON object instead of a table
     #[arg(long)]
     pub(crate) json: bool,
@@ -56,11 +76,17 @@ pub(crate) struct Args {
     #[arg(long, value_name = "TIME", default_value = "1s", requires = "frames", value_parser = span)]
     every: Duration,
     /// Print one run step by step
-    #[arg(long, value_name = "SEED", conflicts_with_all = ["runs", "seed"])]
+    #[arg(long, value_name = "SEED", conflicts_with_all = ["runs", "seed"], value_parser = whole)]
     replay: Option<u64>,
+    /// Of these steps, only those of this node; may be repeated
+    #[arg(long = "node", value_name = "N", requires = "replay")]
+    nodes: Vec<u64>,
+    /// Instead of steps, only whom each node takes for the leader from when on
+    #[arg(long, requires = "replay")]
+    leaders: bool,
     /// Threads to use; the results do not depend on it
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
-    threads: Option<u16>,
+    pub(crate) threads: Option<u16>,
 }
 
 const EXAMPLES: &str = "\
@@ -68,16 +94,25 @@ Examples:
   bellwether sim scenarios/announce-failover.toml --seed 1
   bellwether sim scenarios/announce-delay.toml --runs 1000 --set network.loss.rate=0.2
   bellwether sim scenarios/announce-failover.toml --replay 7
+  bellwether sim scenarios/announce-failover.toml --replay 7 --leaders
   bellwether sim scenarios/moving-field.toml --frames field --every 500ms
+  bellwether sim scenarios/announce-delay.toml --runs 100 --csv runs.csv \
+    --sweep network.loss.rate=0,0.1,0.2 --metric leadership_delay --plot delay.svg
 
 Exit codes:
   0  done    1  an invariant did not hold    2  wrong usage or wrong scenario";
 
 /// True if every invariant held.
 pub(crate) fn run(args: Args) -> Result<bool, Failure> {
+    if !args.sweeps.is_empty() {
+        return sweep::run(&args);
+    }
     let scenario = Scenario::load(&args.file, &args.sets)?;
     if let Some(seed) = args.replay {
-        return replay(&scenario, seed, args.json);
+        return match args.leaders {
+            true => replay_leaders(&scenario, seed, &args),
+            false => replay(&scenario, seed, &args),
+        };
     }
     if let Some(path) = &args.trace {
         write_trace(&scenario, args.seed, path)?;
@@ -98,6 +133,9 @@ pub(crate) fn run(args: Args) -> Result<bool, Failure> {
     let threads = args.threads.map(usize::from);
     let report = on_threads(threads, || run_many(&scenario, args.seed, args.runs, || bar.inc(1)))??;
     bar.finish_and_clear();
+    if let Some(path) = &args.csv {
+        sweep::write_csv(path, &args.sweeps, &[(Vec::new(), report.clone())])?;
+    }
     let mut out = io::stdout().lock();
     if args.json {
         writeln!(out, "{}", report.to_json())?;
@@ -107,11 +145,12 @@ pub(crate) fn run(args: Args) -> Result<bool, Failure> {
     Ok(report.violations().next().is_none())
 }
 
-fn replay(scenario: &Scenario, seed: u64, json: bool) -> Result<bool, Failure> {
+fn replay(scenario: &Scenario, seed: u64, args: &Args) -> Result<bool, Failure> {
+    let json = args.json;
     let mut out = BufWriter::new(io::stdout().lock());
     let mut written = Ok(());
     let mut print = |entry: Entry| {
-        if written.is_ok() {
+        if written.is_ok() && args.shows(entry.node) {
             written = print_step(&mut out, json, &entry);
         }
     };
@@ -127,6 +166,66 @@ fn replay(scenario: &Scenario, seed: u64, json: bool) -> Result<bool, Failure> {
     }
     out.flush()?;
     Ok(outcome.violations.is_empty())
+}
+
+/// The same run, and only whom nodes take for the leader.
+fn replay_leaders(scenario: &Scenario, seed: u64, args: &Args) -> Result<bool, Failure> {
+    let namings = Namings::default();
+    let outcome = run_logged(scenario, seed, Log::naming(&namings))?;
+    let mut out = BufWriter::new(io::stdout().lock());
+    let mut named = BTreeMap::new();
+    for Naming { at, node, up, leader, epoch } in namings.take() {
+        let word = match (up, leader) {
+            (false, _) => "is down".to_owned(),
+            (true, None) => "knows no leader".to_owned(),
+            (true, Some(leader)) if leader == node => "leads".to_owned(),
+            (true, Some(leader)) => format!("follows {leader}"),
+        };
+        // Everybody begins without one.
+        let before =
+            named.insert(node, word.clone()).unwrap_or_else(|| "knows no leader".to_owned());
+        if before == word || !args.shows(node) {
+            continue;
+        }
+        let epoch = epoch.map(|epoch| epoch.to_string());
+        if args.json {
+            let leader = leader.map(NodeId::get);
+            let (us, node) = (at.as_micros(), node.get());
+            let line =
+                json!({ "us": us, "node": node, "up": up, "leader": leader, "epoch": epoch });
+            writeln!(out, "{line}")?;
+        } else {
+            let epoch = epoch.map_or(String::new(), |epoch| format!(", epoch {epoch}"));
+            writeln!(out, "{at:>14} {:>6} {word}{epoch}", node.to_string())?;
+        }
+    }
+    out.flush()?;
+    Ok(outcome.violations.is_empty())
+}
+
+impl Args {
+    fn shows(&self, node: NodeId) -> bool {
+        self.nodes.is_empty() || self.nodes.contains(&node.get())
+    }
+
+    /// The metrics of `report` that were asked for, or all.
+    pub(crate) fn shown(&self, report: &Report) -> Result<Vec<(Metric, Option<Summary>)>, Failure> {
+        let all = report.metrics();
+        if let Some(unknown) =
+            self.metrics.iter().find(|name| all.iter().all(|(metric, _)| metric.name() != **name))
+        {
+            return Err(unknown_name(
+                "metric",
+                unknown,
+                all.iter().map(|(metric, _)| metric.name()),
+            ));
+        }
+        let wanted = |metric: Metric| self.metrics.iter().any(|name| *name == metric.name());
+        Ok(all
+            .into_iter()
+            .filter(|(metric, _)| self.metrics.is_empty() || wanted(*metric))
+            .collect())
+    }
 }
 
 /// A header with what it is a trace of, a line for every step, and the hash that vouches for it.
@@ -187,7 +286,8 @@ fn print(
     scenario: &Scenario,
     report: &Report,
     args: &Args,
-) -> io::Result<()> {
+) -> Result<(), Failure> {
+    let metrics = args.shown(report)?;
     let runs = report.outcomes.len();
     let last = report.seed.wrapping_add(runs as u64 - 1);
     let seeds = if runs == 1 { "seed".into() } else { format!("{runs} runs, seeds") };
@@ -201,7 +301,12 @@ fn print(
         if runs == 1 { String::new() } else { format!(" to {last}") },
         report.digest,
     )?;
-    writeln!(out, "{}", table(report))?;
+    writeln!(out, "{}", table(&metrics, runs > 1))?;
+    for (metric, summary) in &metrics {
+        if let Some(note) = metric.note().filter(|_| summary.is_some()) {
+            writeln!(out, "{metric}: {note}")?;
+        }
+    }
     for outcome in report.outcomes.iter().take(SHOWN) {
         writeln!(out, "trace {} (seed {})", outcome.trace, outcome.seed)?;
     }
@@ -217,16 +322,15 @@ fn print(
     Ok(())
 }
 
-fn table(report: &Report) -> Table {
+fn table(metrics: &[(Metric, Option<Summary>)], several: bool) -> Table {
     let mut table = Table::new();
     table.load_preset(presets::NOTHING);
-    let several = report.outcomes.len() > 1;
     if several {
         table.set_header(["metric", "mean", "± s.e.", "s.d.", "p50", "p95", "p99", "runs", ""]);
     } else {
         table.set_header(["metric", "value", ""]);
     }
-    for (metric, summary) in report.metrics() {
+    for &(metric, summary) in metrics {
         table.add_row(row(metric, summary, several));
     }
     let numbers = if several { 1..8 } else { 1..2 };
@@ -260,7 +364,7 @@ fn row(metric: Metric, summary: Option<Summary>, several: bool) -> Vec<String> {
     row
 }
 
-fn number(value: f64, unit: Unit) -> String {
+pub(crate) fn number(value: f64, unit: Unit) -> String {
     match unit {
         Unit::Seconds | Unit::Ratio | Unit::Joules => format!("{value:.4}"),
         Unit::Count | Unit::Bytes if value.fract() == 0.0 => format!("{value:.0}"),

@@ -337,11 +337,11 @@ fn the_commands_exit_code_is_passed_on() {
 fn a_command_that_is_not_there_is_refused_before_anything_is_waited_for() {
     let agent = Agent::start();
     agent.lead(false, "1.1.1.0");
-    for (program, words) in [
-        ("/no/such/program", "there is no such program"),
-        ("no-such-program", "there is no such program"),
-        ("/etc/passwd", "is no program that may be run"),
-        ("/etc", "is no program that may be run"),
+    for (program, words, code) in [
+        ("/no/such/program", "there is no such program", 127),
+        ("no-such-program", "there is no such program", 127),
+        ("/etc/passwd", "is no program that may be run", 126),
+        ("/etc", "is no program that may be run", 126),
     ] {
         let mut run = agent.command(&["run", "web", "--", program]);
         let mut run = run.stderr(Stdio::piped()).spawn().unwrap();
@@ -356,7 +356,7 @@ fn a_command_that_is_not_there_is_refused_before_anything_is_waited_for() {
             }
             thread::sleep(Duration::from_millis(10));
         };
-        assert_eq!(status.code(), Some(2), "{program}");
+        assert_eq!(status.code(), Some(code), "{program}");
         let mut said = String::new();
         run.stderr.take().unwrap().read_to_string(&mut said).unwrap();
         assert!(said.contains(program) && said.contains(words), "{said}");

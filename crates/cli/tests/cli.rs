@@ -118,6 +118,90 @@ fn lists_of_members_are_recorded_the_same_twice_and_only_where_there_are_any() {
 }
 
 #[test]
+fn a_sweep_runs_every_combination_and_gives_a_row_for_each_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).display().to_string();
+    let (csv, plot, file) = (at("runs.csv"), at("delay.svg"), scenario("announce-delay.toml"));
+    let sweep = ["--sweep", "network.loss.rate=0,0.2", "--sweep", "network.nodes=5,10,20"];
+    let args = ["sim", &file, "--runs", "3", "--seed", "7", "--metric", "leadership_delay"];
+    let out = ["--csv", &csv, "--plot", &plot];
+    let output = bellwether(&[&args[..], &sweep, &out].concat());
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let table = text(&output.stdout);
+    assert_eq!(table.lines().count(), 7, "a header and six combinations: {table}");
+    assert!(table.lines().next().unwrap().trim_end().ends_with("leadership_delay"), "{table}");
+    let rows = std::fs::read_to_string(&csv).unwrap();
+    let rows: Vec<Vec<&str>> = rows.lines().map(|row| row.split(',').collect()).collect();
+    assert_eq!(rows.len(), 1 + 2 * 3 * 3);
+    assert_eq!(rows[0][..4], ["network.loss.rate", "network.nodes", "seed", "trace"]);
+    assert_eq!(rows[18][..3], ["0.2", "20", "9"]);
+    // One run alone gives the same numbers.
+    let alone = [
+        "sim",
+        &file,
+        "--seed",
+        "9",
+        "--set",
+        "network.loss.rate=0.2",
+        "--set",
+        "network.nodes=20",
+    ];
+    let report = json(&bellwether(&[&alone[..], &["--json"]].concat()).stdout);
+    assert_eq!(report["trace_hashes"][0], rows[18][3]);
+    let delay = rows[0].iter().position(|name| *name == "leadership_delay").unwrap();
+    let measured = report["metrics"]["leadership_delay"]["mean"].as_f64().unwrap();
+    assert_eq!(rows[18][delay].parse::<f64>().unwrap(), measured);
+    let svg = std::fs::read_to_string(&plot).unwrap();
+    assert!(svg.contains("network.nodes=20") && svg.contains("leadership_delay [s]"), "{svg}");
+    let cells = json(&bellwether(&[&args[..], &sweep, &["--json"]].concat()).stdout);
+    assert_eq!(cells["cells"].as_array().unwrap().len(), 6);
+    assert_eq!(cells["cells"][5]["set"]["network.nodes"], "20");
+    for (args, message) in [
+        (&["--sweep", "network.nodes"][..], "write PATH=A,B,C"),
+        (&["--sweep", "network.nodes=5,many"], "network.nodes = many is text"),
+        (&["--metric", "leadership_dely"], "did you mean leadership_delay?"),
+        (&["--plot", "x.svg"], "--sweep"),
+    ] {
+        let output = bellwether(&[&["sim", &file][..], args].concat());
+        assert_eq!(output.status.code(), Some(2), "{args:?}");
+        assert!(text(&output.stderr).contains(message), "{args:?}: {}", text(&output.stderr));
+    }
+}
+
+#[test]
+fn a_replay_shows_one_node_or_only_who_leads() {
+    let file = scenario("announce-failover.toml");
+    let replay = |more: &[&str]| {
+        let output = bellwether(&[&["sim", &file, "--replay", "1"], more].concat());
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+        text(&output.stdout)
+    };
+    let one = replay(&["--node", "3"]);
+    let of = |line: &str| line.split_whitespace().nth(1) == Some("n3");
+    assert!(
+        one.lines().count() > 5 && one.lines().all(|line| of(line) || line.starts_with("trace"))
+    );
+    let leaders = replay(&["--leaders"]);
+    assert!(leaders.lines().count() < replay(&[]).lines().count() / 10, "{leaders}");
+    let said = |what: &str| leaders.lines().any(|line| line.contains(what));
+    assert!(said(" leads") && said(" follows ") && said(" is down"), "{leaders}");
+}
+
+#[test]
+fn wrong_numbers_are_told_in_words() {
+    let file = scenario("announce-delay.toml");
+    for (args, message) in [
+        (&["--runs", "0"][..], "it must be a whole number, and at least 1"),
+        (&["--runs", "x"], "it must be a whole number, and at least 1"),
+        (&["--replay", "abc"], "it must be a whole number from 0"),
+        (&["--cvs", "x"], "unexpected argument '--cvs' found"),
+    ] {
+        let said = text(&bellwether(&[&["sim", &file][..], args].concat()).stderr);
+        assert!(said.contains(message) && !said.contains("as a value"), "{args:?}: {said}");
+    }
+}
+
+#[test]
 fn a_trace_is_written_once_and_names_what_it_is_of() {
     let folder = tempfile::tempdir().unwrap();
     let trace = folder.path().join("run.jsonl").display().to_string();
@@ -176,10 +260,7 @@ fn conformance_is_reported_and_its_failures_replay() {
     assert!(text(&replay.stderr).contains("violated: settles no agreement"));
 
     for (args, message) in [
-        (
-            &["conform", "--mode", "le-x"][..],
-            "no mode \"le-x\"; there are eventual, announced, leased",
-        ),
+        (&["conform", "--mode", "le-x"][..], "no mode \"le-x\"; did you mean le-a, le-s, le-m?"),
         (&["conform", "--case", "crsh"], "no case \"crsh\"; there are elect, crash"),
         (&["conform", "--replay", "3"], "name one --mode and one --case"),
     ] {
@@ -278,7 +359,7 @@ fn mischief_with_the_lab_is_answered_clearly() {
     for (args, message) in [
         (
             &["lab", "run", "announce-fig-6", "--quick"][..],
-            "no experiment \"announce-fig-6\"; there are announce-tab-5.1",
+            "no experiment \"announce-fig-6\"; did you mean announce-fig-5.",
         ),
         (&["lab", "run", "announce-sq", "--quick", "--out", &blocked], "Not a directory"),
         (&["lab", "run", "announce-sq", "--shard", "3/2"], "write i/n"),

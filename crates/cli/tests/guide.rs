@@ -338,7 +338,16 @@ fn every_piece_of_settings_is_right() {
             let path = folder.path().join("piece.toml");
             fs::write(&path, block.text.replace("/usr/local/sbin/move-address", &hook)).unwrap();
             let mut command = Command::new(BINARY);
-            command.args(["config", "check", "--cluster", "a", "--key-file", "/k", "--config"]);
+            command.args([
+                "config",
+                "check",
+                "--no-files",
+                "--cluster",
+                "a",
+                "--key-file",
+                "/k",
+                "--config",
+            ]);
             let output = command.arg(&path).output().unwrap();
             let said = String::from_utf8_lossy(&output.stderr);
             assert!(output.status.success(), "{page}:{}: {said}", block.line);
@@ -347,6 +356,33 @@ fn every_piece_of_settings_is_right() {
         }
     }
     assert!(checked >= 5, "{checked} pieces");
+}
+
+/// Rows of the table that `agent --help` ends with: its columns are two spaces apart or more.
+fn modes() -> Vec<[String; 3]> {
+    let output = Command::new(BINARY).args(["agent", "--help"]).output().unwrap();
+    let help = String::from_utf8(output.stdout).unwrap();
+    let (_, table) = help.split_once("May it run twice?").expect("a table of modes");
+    let rows = table.lines().skip(1).take_while(|line| line.starts_with("  "));
+    let columns = rows.map(|row| {
+        let cells = row.split("  ").map(str::trim).filter(|cell| !cell.is_empty());
+        cells.map(str::to_owned).collect::<Vec<_>>().try_into().expect("three columns")
+    });
+    columns.collect()
+}
+
+#[test]
+fn pages_say_which_mode_is_for_what_as_the_help_does() {
+    let modes = modes();
+    assert_eq!(modes.len(), 5, "{modes:?}");
+    for page in ["README.md", "docs/guide/first-cluster.md", "docs/guide/singleton-job.md"] {
+        let text = fs::read_to_string(repository().join(page)).unwrap();
+        assert!(text.contains("| may it run twice? | mode | where |"), "{page}");
+        for [twice, mode, place] in &modes {
+            let row = format!("| {twice} | `{mode}` | {place} |");
+            assert!(text.contains(&row), "{page} lacks {row}");
+        }
+    }
 }
 
 #[test]

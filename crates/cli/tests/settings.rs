@@ -39,9 +39,27 @@ fn init_writes_what_a_first_node_needs_and_overwrites_nothing() {
     let data = shown.as_array().unwrap().iter().find(|one| one["field"] == "data_dir").unwrap();
     let state = path.canonicalize().unwrap().join("state").display().to_string();
     assert_eq!(data["value"], format!("{state:?}"));
+    // Wherever the folder is copied to; and what is missing there is told before an agent starts.
+    let copy = folder.path().join("copy");
+    fs::create_dir(&copy).unwrap();
+    for name in ["bellwether.toml", "cluster.key", "api.token"] {
+        fs::copy(path.join(name), copy.join(name)).unwrap();
+    }
+    fs::remove_file(path.join("api.token")).unwrap();
+    let copied = copy.join("bellwether.toml").display().to_string();
+    let check = |config: &str, more: &[&str]| {
+        bellwether(&[&["config", "check", "--config", config, "--name", "kitchen"], more].concat())
+    };
+    let output = check(&copied, &[]);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let output = check(&config, &[]);
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+    assert!(text(&output.stderr).contains("copy it from the node where"), "{output:?}");
+    assert_eq!(check(&config, &["--no-files"]).status.code(), Some(0));
     let before = fs::read(path.join("cluster.key")).unwrap();
     let output = bellwether(&["init", &dir]);
     assert_eq!(output.status.code(), Some(2), "{output:?}");
+    assert!(text(&output.stderr).contains("hint: name another folder"), "{output:?}");
     assert_eq!(fs::read(path.join("cluster.key")).unwrap(), before);
     let output = bellwether(&["init", &format!("{dir}2"), "--cluster", "my garden"]);
     assert_eq!(output.status.code(), Some(2), "{output:?}");

@@ -39,7 +39,7 @@ impl Experiment {
 pub enum Size {
     /// The paper's own size.
     Full,
-    /// Small but honest: the same claims with wider intervals.
+    /// Fewer runs of smaller worlds: the same claims, judged with wider intervals.
     Quick,
 }
 

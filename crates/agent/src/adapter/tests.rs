@@ -403,7 +403,7 @@ fn a_leader_that_hears_nobody_any_more_says_so_and_one_that_never_did_does_not()
     };
     alone.adapter.records.insert(NodeId::new(7), heard);
     assert_eq!(alone.says().silent_ms, None);
-    alone.now = alone.now + Duration::from_secs(6);
+    alone.now += Duration::from_secs(6);
     let answer = alone.says();
     assert_eq!(answer.silent_ms, Some(6_000));
     assert!(

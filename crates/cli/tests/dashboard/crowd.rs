@@ -228,6 +228,8 @@ fn status(members: usize, round: usize, up: Duration, index: u64) -> Status {
             valid_until_us: None,
             epoch_durable: true,
             step_down_ms: None,
+            silent_ms: None,
+            majority: None,
             role: Role::Candidate,
             priority: 100,
             why: "elected 725.0 s ago; nobody better objects".to_owned(),
