@@ -204,7 +204,7 @@ impl Adapter {
                 (Some(_), Some(silence)) => {
                     let seconds = silence.as_secs_f64();
                     format!(
-                        "nothing heard from anybody for {seconds:.0} s; before that: {}",
+                        "nothing heard from anybody for {seconds:.0} s; {}",
                         self.why(now, answer)
                     )
                 }

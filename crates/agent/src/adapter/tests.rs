@@ -406,10 +406,7 @@ fn a_leader_that_hears_nobody_any_more_says_so_and_one_that_never_did_does_not()
     alone.now += Duration::from_secs(6);
     let answer = alone.says();
     assert_eq!(answer.silent_ms, Some(6_000));
-    assert!(
-        answer.why.starts_with("nothing heard from anybody for 6 s; before that: "),
-        "{answer:?}"
-    );
+    assert!(answer.why.starts_with("nothing heard from anybody for 6 s; elected "), "{answer:?}");
     // Who has said goodbye is not waited for.
     alone.adapter.records.get_mut(&NodeId::new(7)).unwrap().state = MemberState::Left;
     assert_eq!(alone.says().silent_ms, None);
