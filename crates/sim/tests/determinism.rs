@@ -179,7 +179,7 @@ const PINS: [Pin; 22] = [
         "node, leased",
         r#"node = { election = { backup = { mode = "leased", members = ["node-0", "node-1", "node-2"] } } }"#,
         &[],
-        "f9e1e3bf1d760840",
+        "e6cf5832f0ba5e01",
     ),
 ];
 

@@ -521,6 +521,7 @@ pub fn cases() -> Vec<Case> {
             .only([(Kind::Loss, 3), (Kind::Delay, 3)]),
         Case::two_rings(),
         Case::left_behind(),
+        Case::all_look(),
         // The leader hears nobody any more, and nobody it.
         Case::of("leased-isolated", quorum(), 3, (5_400, 8_600), 12_000).apart(
             6_000,
@@ -682,6 +683,16 @@ impl Case {
         let case = Self::of("leased-left-behind", mode, 5, (7_000, 11_000), 12_200);
         let case = (1..=3).fold(case, |case, id| {
             case.with(6_000 + 7 * id, id, Planned::Restart(Duration::from_millis(100)))
+        });
+        Self { live: true, ..case.only([(Kind::Loss, 1), (Kind::Delay, 1)]).with_deviations(1) }
+    }
+
+    /// All are stopped for so long that they fall out of their ring, and look for it at each other.
+    fn all_look() -> Self {
+        let case =
+            Self::of("leased-all-look", by_lease(Flavour::Quorum), 3, (7_400, 10_000), 13_000);
+        let case = (1..=3).fold(case, |case, id| {
+            case.with(6_000 + 7 * id, id, Planned::Pause(Duration::from_millis(1_400 + 90 * id)))
         });
         Self { live: true, ..case.only([(Kind::Loss, 1), (Kind::Delay, 1)]).with_deviations(1) }
     }

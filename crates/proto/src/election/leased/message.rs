@@ -147,6 +147,11 @@ pub enum Body {
 }
 
 impl Body {
+    /// Whether only a member that is in no ring, and looks for one, says so.
+    pub fn looks_for_ring(&self) -> bool {
+        matches!(self, Self::Ring(message) if matches!(message.body, ring::Body::Find))
+    }
+
     /// Whether the receiver answers.
     pub fn awaits_answer(&self) -> bool {
         match self {
