@@ -97,9 +97,9 @@ def source(path, page):
     return f"# `{path}`\n\n`````{language}\n{text}\n`````\n"
 
 
-def chapter(name, path, content):
+def chapter(name, path, content, number):
     return {
-        "name": name, "content": content, "number": None, "sub_items": [],
+        "name": name, "content": content, "number": number, "sub_items": [],
         "path": path, "source_path": None, "parent_names": [],
     }
 
@@ -121,12 +121,13 @@ def main():
     shown = []
     while len(shown) < len(sources):
         path, page = list(sources.items())[len(shown)]
-        shown.append(chapter(path, page, source(path, page)))
+        shown.append(chapter(path, page, source(path, page), [len(known), len(shown)]))
     shown.sort(key=lambda found: found["name"])
     lines = [f"- [`{found['name']}`]({os.path.relpath(found['path'], 'source')})" for found in shown]
-    index = chapter("Sources", "source/index.md", "# Sources\n\nThe files that pages link to.\n\n" + "\n".join(lines))
+    content = "# Sources\n\nThe files that pages link to.\n\n" + "\n".join(lines)
+    # Numbers are not shown; the sidebar nests and folds pages by them.
+    index = chapter("Sources", "source/index.md", content, [len(known)])
     index["sub_items"] = [{"Chapter": found} for found in shown]
-    items.append({"PartTitle": "Sources"})
     items.append({"Chapter": index})
     for fault in faults:
         print(f"error: {fault}", file=sys.stderr)
