@@ -8,10 +8,12 @@ use std::{
 
 use bellwether_proto::{Duration, Time};
 use bellwether_sim::{
-    mobility::{LinkChange, Movement, to_text},
     picture::Story,
     scenario::Scenario,
-    world::movement,
+    world::{
+        mobility::{LinkChange, Movement, to_text},
+        movement,
+    },
 };
 use flate2::{Compression, write::GzEncoder};
 

@@ -9,9 +9,9 @@ use std::{
 use bellwether_agent::{ConfigError, Ended, config};
 use bellwether_lab::{runner::LabError, store::StoreError};
 use bellwether_sim::{
-    log::Entry,
-    network::Disconnected,
+    observe::log::Entry,
     scenario::{Place, ScenarioError},
+    world::network::Disconnected,
 };
 use comfy_table::{Table, presets};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};

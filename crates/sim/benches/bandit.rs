@@ -10,7 +10,7 @@
 
 use std::time::Instant;
 
-use bellwether_sim::{metric::Metric, run::run, scenario::Scenario};
+use bellwether_sim::{observe::metric::Metric, run::run, scenario::Scenario};
 
 fn main() {
     println!(

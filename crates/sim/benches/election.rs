@@ -17,13 +17,15 @@ use bellwether_proto::{
     election::churn_tolerant::{Config, Criterion, Form, Multicast, Variant},
 };
 use bellwether_sim::{
-    membership_trace::MembershipTrace,
-    metric::Metric,
-    network::{Network, place},
-    polls::{Poll, Polls},
-    rolls::Rolls,
+    lists::{
+        membership_trace::MembershipTrace,
+        snapshot::Rolls,
+        trials::{Poll, Polls},
+    },
+    observe::metric::Metric,
     run::record_membership,
     scenario::{self, Delay, DelayLaw, Loss, Per, Placement, Routing, Scenario},
+    world::network::{Network, place},
 };
 
 const VARIANTS: [(&str, Variant); 4] = [

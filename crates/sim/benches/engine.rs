@@ -26,10 +26,9 @@ use bellwether_proto::{
     membership::ping::{Config, Message, Ping},
 };
 use bellwether_sim::{
-    engine::{Observer, Sim},
-    network::{Network, place},
+    engine::{Observer, Sim, trace::TraceHash},
     scenario::{self, Delay, DelayLaw, Loss, Per, Placement, Routing, State},
-    trace::TraceHash,
+    world::network::{Network, place},
 };
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 

@@ -19,12 +19,13 @@ use bellwether_proto::{
 };
 use bellwether_sim::{
     engine::Sim,
-    metric::Metric,
-    mobility::generate,
-    run::run,
+    observe::metric::Metric,
+    run::{
+        faults::{Word, play},
+        run,
+    },
     scenario::Scenario,
-    schedule::{Word, play},
-    world::world,
+    world::{mobility::generate, world},
 };
 use rustix::time::{ClockId, clock_gettime};
 

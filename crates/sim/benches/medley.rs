@@ -18,8 +18,10 @@ use bellwether_proto::{
     membership::medley::{Config, Contact, Form, Medley, Strategy},
 };
 use bellwether_sim::{
-    log::{Entry, Log},
-    metric::Metric,
+    observe::{
+        log::{Entry, Log},
+        metric::Metric,
+    },
     run::{run, run_logged},
     scenario::Scenario,
 };

@@ -5,7 +5,7 @@
 //! The machines simulated are the very values an agent drives.
 //!
 //! ```
-//! use bellwether_sim::{metric::Metric, run::run_many, scenario::Scenario};
+//! use bellwether_sim::{observe::metric::Metric, run::run_many, scenario::Scenario};
 //!
 //! let scenario = Scenario::parse("example", r#"
 //!     name = "LE-S on ten nodes"
@@ -49,36 +49,12 @@
 
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
 
-pub mod agreement;
-pub mod announcing;
-pub mod arbitrating;
-pub mod centring;
-mod clock;
-pub mod conformance;
-pub mod detection;
-pub mod electing;
+pub mod check;
 pub mod engine;
-pub mod environment;
-pub mod explore;
-pub mod flips;
-pub mod inconsistency;
 pub mod invariant;
 pub mod lists;
-pub mod log;
-pub mod membership_trace;
-pub mod metric;
-pub mod mobility;
-pub mod network;
-pub mod party;
+pub mod observe;
 pub mod picture;
-pub mod polls;
-pub mod queue;
-pub mod radio;
-pub mod rolls;
 pub mod run;
 pub mod scenario;
-pub mod schedule;
-pub mod serving;
-pub mod trace;
-pub mod watch;
 pub mod world;

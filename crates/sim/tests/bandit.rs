@@ -2,12 +2,14 @@
 
 use bellwether_proto::Duration;
 use bellwether_sim::{
-    conformance::{Case, subjects, sweep},
-    log::Log,
-    metric::Metric,
+    check::conformance::{Case, subjects, sweep},
+    observe::{
+        log::Log,
+        metric::Metric,
+        requests::{Account, serve},
+    },
     run::run,
     scenario::{Protocol, Scenario},
-    serving::{Account, serve},
 };
 
 const PAPER: &str = r#"

@@ -7,7 +7,7 @@ use std::{
 };
 
 use bellwether_sim::{
-    log::{Entry, Log},
+    observe::log::{Entry, Log},
     run::{Report, run, run_logged, run_many},
     scenario::{Loss, Network, Protocol, Scenario, Until},
 };

@@ -4,12 +4,14 @@ use std::{fs, path::Path};
 
 use bellwether_proto::{Duration, election::churn_tolerant::Config};
 use bellwether_sim::{
-    membership_trace::MembershipTrace,
-    metric::Metric,
-    network::{Network, place},
-    polls::{Poll, Polls},
+    lists::{
+        membership_trace::MembershipTrace,
+        trials::{Poll, Polls},
+    },
+    observe::metric::Metric,
     run::{Outcome, Report, record_membership, run, run_many},
     scenario::{Protocol, Scenario},
+    world::network::{Network, place},
 };
 
 fn load(name: &str, sets: &[&str]) -> Scenario {
@@ -234,8 +236,8 @@ fn biased_acknowledgements_make_low_numbers_unhealthy() {
     let (mut low, mut high) = (0, 0);
     for seed in 1..=6 {
         let trace = recorded(&scenario, seed);
-        let mut rolls = bellwether_sim::rolls::Rolls::empty(49);
-        bellwether_sim::rolls::Reel::new(&trace).seek(trace.looks(), &mut rolls);
+        let mut rolls = bellwether_sim::lists::snapshot::Rolls::empty(49);
+        bellwether_sim::lists::snapshot::Reel::new(&trace).seek(trace.looks(), &mut rolls);
         low += rolls.unhealthiness()[..2].iter().sum::<u64>();
         high += rolls.unhealthiness()[5..].iter().sum::<u64>() * 2 / 44;
     }

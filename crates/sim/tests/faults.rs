@@ -4,8 +4,10 @@ use std::collections::BTreeSet;
 
 use bellwether_proto::{Duration, Time};
 use bellwether_sim::{
-    log::{Entry, Log},
-    metric::Metric,
+    observe::{
+        log::{Entry, Log},
+        metric::Metric,
+    },
     run::{Outcome, run, run_logged},
     scenario::Scenario,
 };

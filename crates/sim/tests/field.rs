@@ -4,11 +4,10 @@ use std::sync::Arc;
 
 use bellwether_proto::{Seed, Time};
 use bellwether_sim::{
-    metric::Metric,
-    mobility::Movement,
+    observe::metric::Metric,
     run::run,
     scenario::{Mobility, Scenario, SharedMovement},
-    world::{movement, world},
+    world::{mobility::Movement, movement, world},
 };
 
 const SECTIONS: &str = r#"

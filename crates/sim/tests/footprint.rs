@@ -8,8 +8,8 @@ use bellwether_proto::{
 };
 use bellwether_sim::{
     engine::Sim,
-    network::{Network, place},
     scenario::{self, Delay, DelayLaw, Loss, Per, Placement, Routing, State},
+    world::network::{Network, place},
 };
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 

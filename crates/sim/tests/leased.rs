@@ -6,7 +6,7 @@ use bellwether_proto::{
     membership::ring::Config,
 };
 use bellwether_sim::{
-    metric::Metric,
+    observe::metric::Metric,
     run::{each_seed, run},
     scenario::{
         Delay, DelayLaw, Fault, FaultKind, Loss, Network, Per, Placement, Protocol, Routing,

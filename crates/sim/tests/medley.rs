@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use bellwether_sim::{
-    metric::Metric,
+    observe::metric::Metric,
     run::{Outcome, Report, run, run_many},
     scenario::Scenario,
 };

@@ -6,8 +6,8 @@ use bellwether_proto::{
     membership::ring::{Config, Points, Ring},
 };
 use bellwether_sim::{
-    arbitrating::{RingJudge, RingMember, RingTally},
-    explore::{self, Explorable, Kind, Model, Settings},
+    check::explore::{self, Explorable, Kind, Model, Settings},
+    observe::ring::{RingJudge, RingMember, RingTally},
 };
 
 type Explored = explore::Explored<RingTally>;

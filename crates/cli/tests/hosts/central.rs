@@ -22,7 +22,7 @@ use std::{
 use bellwether_hosts::Net;
 use bellwether_proto::{NodeId, Seed, Time, topology::Graph};
 use bellwether_sim::{
-    log::{Log, Namings},
+    observe::log::{Log, Namings},
     run::run_logged,
     scenario::Scenario,
     world::movement,

@@ -1,7 +1,7 @@
 //! Messages that go over the air: queued, sent when their turn comes, and delivered by the end of their frame.
 
 use super::*;
-use crate::{
+use crate::world::{
     network::Travel,
     radio::{self, Frame, Turn},
 };

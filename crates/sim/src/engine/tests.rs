@@ -4,8 +4,8 @@ use bellwether_proto::wire::{DecodeError, Reader, Sink, Wire};
 
 use super::*;
 use crate::{
-    network::place,
     scenario::{self, Delay, DelayLaw, Loss, Per, Placement, Routing},
+    world::network::place,
 };
 
 /// Does what it is told: a message is a number, heard and remembered with the local time.

@@ -24,16 +24,15 @@ use bellwether_proto::{
 
 use super::{Outcome, agreed, outcome};
 use crate::{
-    clock::Clock,
-    engine::{Carrier, HostFeeds, Observer, Sim},
+    engine::{Carrier, HostFeeds, Observer, Sim, clock::Clock},
     invariant::{ActsWhenConfirmed, LeadsOnWhatIsKept, OlderLifeStops, OneMayAct, Violation},
-    log::Log,
-    metric::Metric,
-    network::{Disconnected, Network},
+    observe::{log::Log, metric::Metric, watch::Watch},
+    run::faults::{self, Favourite, Word},
     scenario::{NodeSettings, Scenario, State},
-    schedule::{self, Favourite, Word},
-    watch::Watch,
-    world::world,
+    world::{
+        network::{Disconnected, Network},
+        world,
+    },
 };
 
 /// Runs a scenario of nodes.
@@ -76,7 +75,7 @@ pub(super) fn run(
     let sim = Sim::new(network, nodes, root, build, observer).with_host_feeds(feeds);
     let sim = sim.with_carrier(carrier);
     let mut sim = sim.with_oversleep(OVERSLEEP);
-    schedule::play(&mut sim, scenario, root, word(settings))?;
+    faults::play(&mut sim, scenario, root, word(settings))?;
     let end = sim.now();
     sim.observer_mut().0.finish(end);
     if let Heard { unreadable: Some(detail), .. } = heard.get() {

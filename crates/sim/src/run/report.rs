@@ -5,11 +5,11 @@ use serde_json::{Map, Value, json};
 
 use super::{Outcome, run};
 use crate::{
+    engine::trace::TraceHash,
     invariant::Violation,
-    metric::{Metric, Summary},
-    network::Disconnected,
+    observe::metric::{Metric, Summary},
     scenario::Scenario,
-    trace::TraceHash,
+    world::network::Disconnected,
 };
 
 /// What many runs of one scenario came to, in the order of their seeds.

@@ -9,8 +9,8 @@ use super::{
     section::{Field, Reader, Result, Section},
 };
 use crate::{
-    mobility::{self, Movement},
-    trace::TraceHash,
+    engine::trace::TraceHash,
+    world::mobility::{self, Movement},
 };
 
 /// How nodes move on the square of a [field](Placement::Field). Speeds are in its unit of length a second.
@@ -82,7 +82,7 @@ pub enum Radio {
     Wifi(Wifi),
 }
 
-/// The settings of a [radio](crate::radio).
+/// The settings of a [radio](crate::world::radio).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Wifi {
     /// How far a transmission is noticed and disturbs others, in radio ranges.

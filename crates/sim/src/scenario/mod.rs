@@ -25,7 +25,10 @@ use bellwether_proto::{
 
 use std::{fmt, sync::Arc};
 
-use crate::{environment::Environment, membership_trace::MembershipTrace, trace::TraceHash};
+use crate::{
+    engine::trace::TraceHash, lists::membership_trace::MembershipTrace,
+    world::environment::Environment,
+};
 
 pub use self::error::{Place, ScenarioError};
 pub use self::field::{LevyProfile, Mobility, Radio, SharedMovement, Wifi};

@@ -2,7 +2,7 @@
 
 use bellwether_proto::{Duration, Time};
 use bellwether_sim::{
-    metric::Summary,
+    observe::metric::Summary,
     scenario::{FaultKind, Scenario},
 };
 

@@ -2,9 +2,11 @@
 
 use bellwether_proto::{Time, election::bandit::Kind};
 use bellwether_sim::{
-    metric::Unit,
+    observe::{
+        metric::Unit,
+        requests::{Round, Served},
+    },
     scenario::{Protocol, Scenario},
-    serving::{Round, Served},
 };
 
 use crate::computation::Value;

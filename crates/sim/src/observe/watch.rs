@@ -1,0 +1,167 @@
+//! What is watched in every run of an election: agreement, and the invariants.
+
+use std::collections::BTreeSet;
+
+use bellwether_proto::{Election, Leadership, NodeId, Time};
+
+use crate::{
+    engine::Observer,
+    invariant::{self, Invariant, OneLeaderPerTerm, Sighting, Violation},
+    observe::{
+        agreement::Agreement,
+        log::{Log, Naming, Namings},
+    },
+    run::faults::Favourite,
+    scenario::{State, Until},
+    world::network::Network,
+};
+
+/// Watches the answers of all nodes of an election.
+pub struct Watch {
+    answers: Vec<Option<Leadership>>,
+    agreement: Agreement,
+    invariants: Vec<Box<dyn Invariant>>,
+    violations: Vec<Violation>,
+    until: Until,
+    namings: Option<Namings>,
+    /// Whose answers need not agree with anybody's.
+    outsiders: BTreeSet<NodeId>,
+}
+
+impl Watch {
+    /// Watches `nodes` nodes, and is done when `until` says.
+    pub fn new(nodes: u32, until: Until) -> Self {
+        Self {
+            answers: vec![None; nodes as usize],
+            agreement: Agreement::new(nodes),
+            invariants: invariant::safety(),
+            violations: Vec::new(),
+            until,
+            namings: None,
+            outsiders: BTreeSet::new(),
+        }
+    }
+
+    /// Leaves nodes out of what all agree on: those that take no part, and those that have other settings than the
+    /// rest. What they answer is held to the invariants all the same.
+    pub fn leaving_out(self, outsiders: BTreeSet<NodeId>) -> Self {
+        Self { outsiders, ..self }
+    }
+
+    /// Keeps who names whom if the log is about that.
+    pub fn telling(self, log: &Log<'_>) -> Self {
+        Self { namings: log.namings(), ..self }
+    }
+
+    fn note(&self, at: Time, node: NodeId, up: bool, answer: Option<&Leadership>) {
+        if let Some(namings) = &self.namings {
+            let leader = answer.and_then(|answer| answer.leader);
+            let epoch = answer.and_then(|answer| answer.epoch);
+            namings.borrow_mut().push(Naming { at, node, up, leader, epoch });
+        }
+    }
+
+    /// Watches an election by majority of the first `voters` nodes: there is one leader to a term, and where too few of
+    /// them can talk to each other, all agree if they name nobody.
+    pub fn by_majority_of(mut self, voters: u32) -> Self {
+        self.invariants.push(Box::new(OneLeaderPerTerm::default()));
+        self.where_a_majority_of(voters)
+    }
+
+    /// The same where counters of epochs do not count terms.
+    pub fn where_a_majority_of(mut self, voters: u32) -> Self {
+        self.agreement = self.agreement.by_majority_of(voters);
+        self
+    }
+
+    /// Watches an election in which whoever takes itself for cut off stops.
+    pub fn stopping_when_cut_off(mut self) -> Self {
+        self.agreement = self.agreement.stopping_when_cut_off();
+        self
+    }
+
+    /// Who named whom, and for how long all agreed.
+    pub fn agreement(&self) -> &Agreement {
+        &self.agreement
+    }
+
+    /// A node answers this from now on.
+    #[inline]
+    pub fn answered(&mut self, now: Time, node: NodeId, leadership: Leadership) {
+        let last = &mut self.answers[node.get() as usize];
+        if last.as_ref().is_some_and(|last| last.same_answer(&leadership)) {
+            return;
+        }
+        *last = Some(leadership);
+        self.note(now, node, true, Some(&leadership));
+        let sighting = Sighting { now, node, leadership };
+        for invariant in &mut self.invariants {
+            let name = invariant.name();
+            if let Err(detail) = invariant.answer(&sighting)
+                && self.violations.iter().all(|other| other.invariant != name)
+            {
+                self.violations.push(Violation { invariant: name, at: now, detail });
+            }
+        }
+        if !self.outsiders.contains(&node) {
+            self.agreement.answer(now, node, leadership.leader);
+        }
+    }
+
+    /// The run is over.
+    pub fn finish(&mut self, now: Time) {
+        self.agreement.finish(now);
+    }
+
+    /// The first violation of each invariant.
+    pub fn violations(&self) -> &[Violation] {
+        &self.violations
+    }
+
+    /// For each invariant its name, the situation it guards against, and whether that could have arisen.
+    pub fn sometimes(&self) -> Vec<(&'static str, &'static str, bool)> {
+        let mut sometimes = Vec::new();
+        for invariant in &self.invariants {
+            let (situation, arose) = invariant.sometimes();
+            sometimes.push((invariant.name(), situation, arose));
+        }
+        sometimes
+    }
+}
+
+impl<M: Election> Observer<M> for Watch {
+    fn started(&mut self, now: Time, node: NodeId, state: State) {
+        self.note(now, node, true, None);
+        if state == State::Lost {
+            self.invariants.iter_mut().for_each(|invariant| invariant.forgot(node));
+        }
+    }
+
+    #[inline]
+    fn handled(&mut self, now: Time, node: NodeId, machine: &M) {
+        self.answered(now, node, machine.leadership());
+    }
+
+    fn stopped(&mut self, now: Time, node: NodeId) {
+        self.note(now, node, false, None);
+        self.answers[node.get() as usize] = None;
+    }
+
+    fn topology(&mut self, now: Time, network: &Network) {
+        let mut components = network.components();
+        for outsider in &self.outsiders {
+            components[outsider.get() as usize] = None;
+        }
+        self.agreement.topology(now, components);
+    }
+
+    fn done(&self) -> bool {
+        self.until == Until::Agreement && self.agreement.is_agreed()
+    }
+}
+
+impl Favourite for Watch {
+    fn favourite(&self) -> Option<u32> {
+        self.agreement.favourite().map(|node| node.get() as u32)
+    }
+}
