@@ -9,11 +9,9 @@ use std::{
 use bellwether_proto::{Duration, Time};
 use bellwether_sim::{
     picture::Story,
+    run::world::movement,
     scenario::Scenario,
-    world::{
-        mobility::{LinkChange, Movement, to_text},
-        movement,
-    },
+    world::mobility::{LinkChange, Movement, to_text},
 };
 use flate2::{Compression, write::GzEncoder};
 

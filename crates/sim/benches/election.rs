@@ -132,7 +132,7 @@ fn on_field(
 }
 
 fn grown(nodes: u32, (c, f): (u16, u16), form: Form) {
-    let described = scenario::Network {
+    let described = scenario::NetworkSettings {
         nodes,
         start_spread: Duration::ZERO,
         placement: Placement::Mesh,

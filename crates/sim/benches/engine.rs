@@ -121,7 +121,7 @@ struct Outcome {
 // The engine.
 
 fn simulation<O: Observer<Ping>>(nodes: u32, observer: O) -> Sim<Ping, O> {
-    let described = scenario::Network {
+    let described = scenario::NetworkSettings {
         nodes,
         start_spread: Duration::ZERO,
         placement: Placement::Mesh,

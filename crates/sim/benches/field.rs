@@ -23,9 +23,10 @@ use bellwether_sim::{
     run::{
         faults::{Word, play},
         run,
+        world::world,
     },
     scenario::Scenario,
-    world::{mobility::generate, world},
+    world::mobility::generate,
 };
 use rustix::time::{ClockId, clock_gettime};
 

@@ -3,12 +3,11 @@
 use bellwether_proto::Duration;
 use bellwether_sim::{
     check::conformance::{Case, subjects, sweep},
-    observe::{
-        log::Log,
-        metric::Metric,
-        requests::{Account, serve},
+    observe::{log::Log, metric::Metric},
+    run::{
+        bandit::{Account, serve},
+        run,
     },
-    run::run,
     scenario::{Protocol, Scenario},
 };
 

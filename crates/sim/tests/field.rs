@@ -5,9 +5,12 @@ use std::sync::Arc;
 use bellwether_proto::{Seed, Time};
 use bellwether_sim::{
     observe::metric::Metric,
-    run::run,
+    run::{
+        run,
+        world::{movement, world},
+    },
     scenario::{Mobility, Scenario, SharedMovement},
-    world::{mobility::Movement, movement, world},
+    world::mobility::Movement,
 };
 
 const SECTIONS: &str = r#"

@@ -9,8 +9,8 @@ use bellwether_sim::{
     observe::metric::Metric,
     run::{each_seed, run},
     scenario::{
-        Delay, DelayLaw, Fault, FaultKind, Loss, Network, Per, Placement, Protocol, Routing,
-        Scenario, State, Until, Who,
+        Delay, DelayLaw, Fault, FaultKind, Loss, NetworkSettings, Per, Placement, Protocol,
+        Routing, Scenario, State, Until, Who,
     },
 };
 
@@ -41,7 +41,7 @@ fn hostile(seed: u64, flavour: Flavour, allowed: i32, waits: bool) -> Scenario {
         name: "hostile".into(),
         duration: ms(32_000),
         until: Until::Duration,
-        network: Network {
+        network: NetworkSettings {
             nodes: 3 + rng.below(8) as u32,
             start_spread: ms(1_000),
             placement: Placement::Mesh,

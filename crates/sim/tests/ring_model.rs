@@ -6,8 +6,11 @@ use bellwether_proto::{
     membership::ring::{Config, Points, Ring},
 };
 use bellwether_sim::{
-    check::explore::{self, Explorable, Kind, Model, Settings},
-    observe::ring::{RingJudge, RingMember, RingTally},
+    check::explore::{
+        self, Explorable, Kind, Model, Settings,
+        ring::{RingJudge, RingTally},
+    },
+    observe::ring::RingMember,
 };
 
 type Explored = explore::Explored<RingTally>;

@@ -23,9 +23,8 @@ use bellwether_hosts::Net;
 use bellwether_proto::{NodeId, Seed, Time, topology::Graph};
 use bellwether_sim::{
     observe::log::{Log, Namings},
-    run::run_logged,
+    run::{run_logged, world::movement},
     scenario::Scenario,
-    world::movement,
 };
 
 use crate::{

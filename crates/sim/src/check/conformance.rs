@@ -40,11 +40,11 @@ use self::trouble::{aim_at_random, spare_disks, trouble, upheaval};
 use crate::{
     engine::trace::TraceHash,
     invariant::{OlderLifeStops, Settles, Violation},
-    observe::{log::Log, membership::Promise, metric::Metric},
-    run::{run, run_logged},
+    observe::{log::Log, metric::Metric},
+    run::{promise::promise, run, run_logged},
     scenario::{
-        AnnounceSettings, BanditSettings, Delay, DelayLaw, Fault, Loss, Network, Per, Placement,
-        Protocol, Roles, Routing, Scenario, Until,
+        AnnounceSettings, BanditSettings, Delay, DelayLaw, Fault, Loss, NetworkSettings, Per,
+        Placement, Protocol, Roles, Routing, Scenario, Until,
     },
 };
 
@@ -56,7 +56,7 @@ pub struct Subject {
     /// What its nodes run.
     pub protocol: Protocol,
     /// Once it has been quiet for this long, all agree. Part of the promise. `None` for a membership, whose
-    /// [promise](Promise) follows from its configuration and the size of the group.
+    /// [promise](promise) follows from its configuration and the size of the group.
     pub settles_within: Option<Duration>,
     /// About how many runs of an election one of its runs takes as long as; sweeps try so many fewer seeds.
     pub cost: u64,
@@ -507,7 +507,7 @@ impl Trial {
             unreachable!("every other protocol is an election")
         };
         // Long enough to see all that is to go right, and as published something.
-        let promise = Promise::new(&scenario, config);
+        let promise = promise(&scenario, config);
         let settled = quiet + promise.mending.max(promise.forgetting).unwrap_or(PERIOD * 200);
         scenario.duration = settled + WATCHED;
         Self {
@@ -641,8 +641,8 @@ fn delay(rng: &mut Rng) -> Delay {
     Delay { law: DelayLaw::Uniform { low: Duration::from_millis(1), high }, per: Per::Path }
 }
 
-fn network(nodes: u32, placement: Placement, delay: Delay) -> Network {
-    Network {
+fn network(nodes: u32, placement: Placement, delay: Delay) -> NetworkSettings {
+    NetworkSettings {
         nodes,
         start_spread: START_SPREAD,
         placement,
@@ -658,7 +658,7 @@ fn scenario(
     subject: &Subject,
     case: Case,
     duration: Duration,
-    network: Network,
+    network: NetworkSettings,
     faults: Vec<Fault>,
 ) -> Scenario {
     Scenario {

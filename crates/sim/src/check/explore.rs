@@ -15,6 +15,7 @@ mod any_order;
 mod identity;
 pub mod nodes;
 mod regular;
+pub mod ring;
 #[cfg(test)]
 mod tests;
 

@@ -16,12 +16,9 @@ use bellwether_proto::{
     Rejected, Rng, Seed, Time, wire,
 };
 
+use self::{clock::Clock, queue::Queue, trace::TraceHash};
 pub use self::{disk::HostFeeds, observer::Observer};
-use crate::{
-    engine::{clock::Clock, queue::Queue, trace::TraceHash},
-    scenario::State,
-    world::network::{Arrival, Network, Travel},
-};
+use crate::world::network::{Arrival, Network, Travel};
 
 /// Many machines of one kind in one network.
 pub struct Sim<M: Machine, O = ()> {
@@ -89,6 +86,15 @@ pub enum Status {
     Down,
     /// Gone for good.
     Left,
+}
+
+/// What a node finds when it starts again.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub enum State {
+    /// All it had persisted.
+    Kept,
+    /// Nothing; only its boot number still grows.
+    Lost,
 }
 
 struct Node<M> {

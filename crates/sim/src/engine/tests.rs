@@ -3,9 +3,9 @@ use std::convert::Infallible;
 use bellwether_proto::wire::{DecodeError, Reader, Sink, Wire};
 
 use super::*;
-use crate::{
-    scenario::{self, Delay, DelayLaw, Loss, Per, Placement, Routing},
-    world::network::place,
+use crate::world::{
+    network::place,
+    settings::{Delay, DelayLaw, Loss, NetworkSettings, Per, Placement, Routing},
 };
 
 /// Does what it is told: a message is a number, heard and remembered with the local time.
@@ -149,7 +149,7 @@ fn parrots(
     timers: &'static [(u64, u64)],
     say: &'static [(u64, u64, u32)],
 ) -> Sim<Parrot, Diary> {
-    let network = scenario::Network {
+    let network = NetworkSettings {
         nodes,
         start_spread: Duration::ZERO,
         placement: Placement::Mesh,

@@ -126,6 +126,15 @@ pub fn safety() -> Vec<Box<dyn Invariant>> {
     ]
 }
 
+/// For each its name, the situation it guards against, and whether that could have arisen.
+pub fn sometimes(invariants: &[Box<dyn Invariant>]) -> Vec<(&'static str, &'static str, bool)> {
+    let of = |invariant: &Box<dyn Invariant>| {
+        let (situation, arose) = invariant.sometimes();
+        (invariant.name(), situation, arose)
+    };
+    invariants.iter().map(of).collect()
+}
+
 #[cfg(test)]
 pub(crate) fn sighting(seconds: u64, node: u64, leader: u64, counter: u64) -> Sighting {
     use bellwether_proto::{Boot, Epoch, Mode, Peer, Why};

@@ -23,10 +23,7 @@ use bellwether_proto::{
     membership::medley::{Medley, State as MemberState},
 };
 
-use crate::{
-    engine::{Observer, Sim, trace::TraceHash},
-    scenario::State,
-};
+use crate::engine::{Observer, Sim, State, trace::TraceHash};
 
 /// Whoever keeps a list of members.
 pub trait Lister {

@@ -15,14 +15,12 @@ use bellwether_proto::{
 };
 
 use crate::{
-    engine::{Builder, Sim, trace::TraceHash},
+    engine::{Builder, Sim, State, trace::TraceHash},
     lists::{
         membership_trace::MembershipTrace,
         snapshot::{Reel, Rolls, feed},
     },
-    observe::{eventual::Electing, metric::Metric},
-    run,
-    scenario::State,
+    observe::{eventual::Electing, metric::Metric, traffic::counted},
     world::network::Network,
 };
 
@@ -103,7 +101,7 @@ impl<'a> Polls<'a> {
         }
         self.run(poll);
         let values = self.sim.observer().values(self.rolls.borrow().unhealthiness());
-        (run::counted(&self.sim, values), self.sim.trace_hash())
+        (counted(&self.sim, values), self.sim.trace_hash())
     }
 
     fn run(&mut self, poll: &Poll) {

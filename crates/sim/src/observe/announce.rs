@@ -2,7 +2,7 @@
 
 use bellwether_proto::{Effect, EffectOf, Input, InputOf, Machine, NodeId, Time};
 
-use crate::{engine::Observer, scenario::Until, world::network::Network};
+use crate::{engine::Observer, observe::watch::Until, world::network::Network};
 
 /// A message that may be an announcement: a claim to lead, as opposed to a question or a farewell.
 pub trait Announcement {

@@ -9,18 +9,16 @@ use std::collections::BTreeSet;
 
 use bellwether_proto::{
     Duration, Effect, EffectOf, Election, NodeId, Time,
-    election::central::{Central, Config, Criterion, Memo, Message, Profile},
+    election::central::{Central, Config, Criterion, Message, Profile},
     topology::{Closeness, Graph, criterion::leaders, graph::Search},
     wire,
 };
 
+use super::metric::Metric;
 use crate::{
-    engine::{Counters, Observer},
+    engine::{Counters, Observer, State},
     invariant::{OwnView, Violation},
-    observe::{log::Log, metric::Metric, watch::Watch},
-    run::{self, Outcome},
-    scenario::{Protocol, Scenario, State},
-    world::network::{Disconnected, Network},
+    world::network::Network,
 };
 
 /// Whom a node should name.
@@ -57,48 +55,6 @@ pub struct Standing {
     pub instability: f64,
     /// How many components there are.
     pub components: u32,
-}
-
-/// A run, and how it went on the way.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Study {
-    /// What it came to.
-    pub outcome: Outcome,
-    /// How things stood every ten seconds.
-    pub standings: Vec<Standing>,
-}
-
-/// Runs an election of the most central node, and keeps how it went. `None` if the scenario has none.
-///
-/// # Errors
-///
-/// [`Disconnected`] if a random placement, or a fault that keeps it connected, cannot be drawn.
-pub fn study(scenario: &Scenario, seed: u64, log: Log<'_>) -> Result<Option<Study>, Disconnected> {
-    let Protocol::Central(config) = scenario.protocol else { return Ok(None) };
-    let watch = Watch::new(scenario.capacity(), scenario.until).telling(&log);
-    let centring = Centring::new(scenario.capacity(), Oracle::of(&config));
-    let observer = ((watch, centring), log);
-    let memo = Memo::default();
-    let build = Box::new(move |me, seed, _| Central::new(me, config, seed).sharing(&memo));
-    let mut sim = run::simulate(scenario, seed, build, observer)?;
-    let end = sim.now();
-    let (watch, centring) = &mut sim.observer_mut().0;
-    watch.finish(end);
-    centring.finish(end);
-    let (watch, centring) = &sim.observer().0;
-    let values = run::agreed(watch, end).into_iter().chain(centring.values(sim.counters()));
-    let mut violations = watch.violations().to_vec();
-    violations.extend(centring.violation.clone());
-    let mut sometimes = watch.sometimes();
-    let (situation, arose) = centring.own_view.sometimes();
-    sometimes.push((OwnView::NAME, situation, arose));
-    let outcome = Outcome {
-        violations,
-        sometimes,
-        disagreements: watch.agreement().disagreements().to_vec(),
-        ..run::outcome(&sim, seed, values)
-    };
-    Ok(Some(Study { outcome, standings: centring.standings.clone() }))
 }
 
 /// Watches an election of the most central node.
@@ -207,6 +163,17 @@ impl Centring {
     /// How things stood every ten seconds.
     pub fn standings(&self) -> &[Standing] {
         &self.standings
+    }
+
+    /// The first violation of each invariant.
+    pub fn violations(&self) -> impl Iterator<Item = &Violation> {
+        self.violation.iter()
+    }
+
+    /// The invariant's name, the situation it guards against, and whether that could have arisen.
+    pub fn sometimes(&self) -> (&'static str, &'static str, bool) {
+        let (situation, arose) = self.own_view.sometimes();
+        (OwnView::NAME, situation, arose)
     }
 
     /// The run is over.

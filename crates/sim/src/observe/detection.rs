@@ -6,7 +6,11 @@ use bellwether_proto::{
     Duration, Effect, EffectOf, Machine, NodeId, Time, membership::medley::MembershipEvent,
 };
 
-use crate::{engine::Observer, run::faults::Favourite, scenario::State, world::network::Network};
+use crate::{
+    engine::{Observer, State},
+    observe::Favourite,
+    world::network::Network,
+};
 
 /// Watches who takes whom off its list.
 #[derive(Clone, Debug, Default)]

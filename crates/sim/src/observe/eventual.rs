@@ -11,10 +11,8 @@ use bellwether_proto::{
 };
 
 use crate::{
-    engine::Observer,
-    observe::metric::Metric,
-    run::faults::Favourite,
-    scenario::{Roles, State},
+    engine::{Observer, State},
+    observe::{Favourite, metric::Metric},
     world::network::Travel,
 };
 
@@ -72,7 +70,10 @@ impl Ballot for stack::Message {
 #[derive(Clone, Debug)]
 pub struct Electing {
     config: churn_tolerant::Config,
-    roles: Roles,
+    /// What each node is worth, by number; nothing after the last.
+    attributes: Vec<u32>,
+    /// Who never leads.
+    observers: Vec<u32>,
     nodes: Vec<Seen>,
     /// When the election began.
     began: Option<Time>,
@@ -115,7 +116,8 @@ impl Electing {
     pub fn new(nodes: u32, config: churn_tolerant::Config) -> Self {
         Self {
             config,
-            roles: Roles::default(),
+            attributes: Vec::new(),
+            observers: Vec::new(),
             nodes: vec![Seen::default(); nodes as usize],
             began: None,
             asking: 0,
@@ -125,9 +127,9 @@ impl Electing {
         }
     }
 
-    /// The same, where not all nodes are alike.
-    pub fn with_roles(self, roles: Roles) -> Self {
-        Self { roles, ..self }
+    /// The same, where nodes are worth different `attributes`, by number, and `observers` never lead.
+    pub fn with_roles(self, attributes: Vec<u32>, observers: Vec<u32>) -> Self {
+        Self { attributes, observers, ..self }
     }
 
     /// Back to that.
@@ -193,11 +195,11 @@ impl Electing {
     fn is_better(&self, node: NodeId, other: NodeId) -> bool {
         let criterion = self.config.criterion();
         let worth = |id: NodeId| match criterion {
-            Criterion::Attribute => self.roles.attributes.get(id.get() as usize).copied(),
+            Criterion::Attribute => self.attributes.get(id.get() as usize).copied(),
             Criterion::Hash | Criterion::Identity => None,
         };
         let [ours, theirs] = [worth(node), worth(other)].map(Option::unwrap_or_default);
-        !self.roles.observers.contains(&(node.get() as u32))
+        !self.observers.contains(&(node.get() as u32))
             && (ours > theirs || (ours == theirs && criterion.prefers(node, other)))
     }
 

@@ -4,7 +4,7 @@ use std::{cell::RefCell, rc::Rc};
 
 use bellwether_proto::{Effect, EffectOf, Epoch, Input, InputOf, Machine, NodeId, Rejected, Time};
 
-use crate::{engine::Observer, scenario::State};
+use crate::engine::{Observer, State};
 
 /// One thing that happened.
 #[derive(Clone, Debug, Eq, PartialEq)]

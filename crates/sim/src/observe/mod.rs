@@ -8,6 +8,26 @@ pub mod eventual;
 pub mod log;
 pub mod membership;
 pub mod metric;
+pub mod node;
 pub mod requests;
 pub mod ring;
+pub mod traffic;
 pub mod watch;
+
+/// Somebody who knows whom most nodes name as their leader.
+pub trait Favourite {
+    /// That node.
+    fn favourite(&self) -> Option<u32>;
+}
+
+impl Favourite for () {
+    fn favourite(&self) -> Option<u32> {
+        None
+    }
+}
+
+impl<A: Favourite, B> Favourite for (A, B) {
+    fn favourite(&self) -> Option<u32> {
+        self.0.favourite()
+    }
+}

@@ -1,27 +1,19 @@
 //! What bandit elections are measured by: the rounds a client calls for, who wins them, and what is said on the way.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::collections::BTreeSet;
 
 use bellwether_proto::{
-    Duration, Effect, EffectOf, Election, Input, InputOf, NodeId, Peer, Seed, Time,
-    election::bandit::{Bandit, Feed, Kind, Profile, client, client::Client},
+    Duration, Effect, EffectOf, Election, Input, InputOf, Leadership, Machine, NodeId, Time,
+    election::bandit::{self, Feed, Kind, client},
 };
 
+use super::{Favourite, metric::Metric};
 use crate::{
-    engine::{Builder, Observer, Sim, Status, trace::TraceHash},
-    invariant::{self, Invariant, OlderLifeStops, OneLeaderPerTerm, Sighting, Violation},
-    observe::{log::Log, metric::Metric, watch::Watch},
-    run::{
-        Outcome, agreed, counted,
-        faults::{self, Favourite, Word},
-        outcome, simulate,
-    },
-    scenario::{BanditSettings, Scenario, State},
+    engine::{Observer, State},
+    invariant::{self, Invariant, OneLeaderPerTerm, Sighting, Violation},
     world::{
         client::{Event, Party},
-        environment::{Change, Weather},
-        network::{Disconnected, Travel},
-        world_of,
+        network::Travel,
     },
 };
 
@@ -106,11 +98,12 @@ pub struct Serving {
     finished: bool,
     invariants: Vec<Box<dyn Invariant>>,
     violations: Vec<Violation>,
-    answers: Vec<Option<bellwether_proto::Leadership>>,
+    answers: Vec<Option<Leadership>>,
 }
 
 impl Serving {
-    fn new(nodes: u32, members: u32, hardened: bool) -> Self {
+    /// Watches `nodes` nodes, of which the first `members` elect; invariants are those of the hardened profile.
+    pub fn new(nodes: u32, members: u32, hardened: bool) -> Self {
         let mut invariants = invariant::safety();
         invariants.push(Box::new(OneLeaderPerTerm::default()));
         if !hardened {
@@ -131,6 +124,56 @@ impl Serving {
             violations: Vec::new(),
             answers: vec![None; nodes as usize],
         }
+    }
+
+    /// What it came to; `asked` says whether there was a client.
+    pub fn values(&self, asked: bool) -> Vec<(Metric, Option<f64>)> {
+        let served = &self.served;
+        let rounds = served.rounds.len() as f64;
+        let of_client = |value: f64| asked.then_some(value);
+        let mean =
+            |sum: Duration, count: usize| (count > 0).then(|| sum.as_secs_f64() / count as f64);
+        let outage = served.outages.iter().fold(Duration::ZERO, |sum, &one| sum + one);
+        let pings = served.sent[Kind::Ping as usize] + served.sent[Kind::PingReply as usize];
+        vec![
+            (Metric::LeRounds, of_client(rounds)),
+            (Metric::FailedRounds, of_client(served.failed() as f64)),
+            (
+                Metric::LongestStreak,
+                of_client(served.streaks().into_iter().max().unwrap_or(0) as f64),
+            ),
+            (Metric::Terms, self.hardened.then_some(served.terms as f64)),
+            (Metric::Answered, of_client(served.answered as f64)),
+            (Metric::ResponseDelay, mean(served.waited, served.answered as usize)),
+            (Metric::Outage, mean(outage, served.outages.len())),
+            (Metric::LeadersAtOnce, Some(f64::from(served.most_leading))),
+            (Metric::SeveralLeading, Some(served.several.as_secs_f64())),
+            (Metric::ElectionMessages, Some(served.election_messages() as f64)),
+            (Metric::PingMessages, Some(pings as f64)),
+            (Metric::Violations, Some(self.violations.len() as f64)),
+        ]
+    }
+
+    /// What became of the requests.
+    pub fn served(&self) -> &Served {
+        &self.served
+    }
+
+    /// The run is over: what each node then believes, and how often each machine fails.
+    pub fn finish(&mut self, end: Time, beliefs: Vec<Vec<(f64, u64)>>, failures: Vec<f64>) {
+        self.lead(end, 0);
+        let terms = self.terms.len() as u64;
+        self.served = Served { terms, end, beliefs, failures, ..std::mem::take(&mut self.served) };
+    }
+
+    /// The first violation of each invariant.
+    pub fn violations(&self) -> &[Violation] {
+        &self.violations
+    }
+
+    /// For each invariant its name, the situation it guards against, and whether that could have arisen.
+    pub fn sometimes(&self) -> Vec<(&'static str, &'static str, bool)> {
+        invariant::sometimes(&self.invariants)
     }
 
     fn name(&mut self, now: Time, node: NodeId, leader: Option<NodeId>) {
@@ -197,7 +240,7 @@ impl Observer<Party> for Serving {
     fn effect(&mut self, now: Time, _node: NodeId, effect: &EffectOf<Party>) {
         let Effect::Emit(event) = effect else { return };
         match event {
-            Event::Node(bellwether_proto::election::bandit::Event::Started { term }) => {
+            Event::Node(bandit::Event::Started { term }) => {
                 if self.hardened {
                     self.terms.insert(*term);
                 }
@@ -223,7 +266,7 @@ impl Observer<Party> for Serving {
         &mut self,
         _node: NodeId,
         to: Option<NodeId>,
-        message: &<Party as bellwether_proto::Machine>::Message,
+        message: &<Party as Machine>::Message,
         _way: &Travel,
     ) {
         let kind = message.kind();
@@ -263,168 +306,4 @@ impl Favourite for Serving {
             named.chunk_by(|a, b| a == b).max_by_key(|same| (same.len(), u32::MAX - same[0]));
         most.map(|same| same[0])
     }
-}
-
-/// Runs a bandit election as the scenario says.
-///
-/// # Errors
-///
-/// [`Disconnected`] if a random placement, or a fault that keeps it connected, cannot be drawn.
-pub(crate) fn run(
-    scenario: &Scenario,
-    settings: &BanditSettings,
-    seed: u64,
-    log: Log<'_>,
-) -> Result<Outcome, Disconnected> {
-    if settings.client.is_some() || settings.environment.is_some() {
-        let Account { trace, values, violations, sometimes, served: _ } =
-            serve(scenario, settings, seed, log)?;
-        let (disagreements, ghosts) = (Vec::new(), OlderLifeStops::default());
-        return Ok(Outcome { seed, trace, values, violations, sometimes, disagreements, ghosts });
-    }
-    let voters = scenario.network.nodes;
-    let members: Arc<[NodeId]> = (0..u64::from(voters)).map(NodeId::new).collect();
-    let config = settings.config;
-    let build = move |me, seed, durable| Bandit::new(me, members.clone(), config, seed, durable);
-    let mut watch = Watch::new(scenario.capacity(), scenario.until).telling(&log);
-    if config.profile() == Profile::Hardened {
-        watch = watch.by_majority_of(voters);
-    }
-    let mut sim = simulate(scenario, seed, Box::new(build), (watch, log))?;
-    let end = sim.now();
-    sim.observer_mut().0.finish(end);
-    let watch = &sim.observer().0;
-    Ok(Outcome {
-        violations: watch.violations().to_vec(),
-        sometimes: watch.sometimes(),
-        disagreements: watch.agreement().disagreements().to_vec(),
-        ..outcome(&sim, seed, agreed(watch, end))
-    })
-}
-
-/// One run with all there is to know about it.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Account {
-    /// What became of the requests.
-    pub served: Served,
-    /// The digest of all that happened.
-    pub trace: TraceHash,
-    /// What was measured.
-    pub values: Vec<(Metric, Option<f64>)>,
-    /// Invariants that did not hold; of the hardened profile alone.
-    pub violations: Vec<Violation>,
-    /// For each invariant its name, the situation it guards against, and whether that could have arisen.
-    pub sometimes: Vec<(&'static str, &'static str, bool)>,
-}
-
-/// Runs a bandit election with a client, an environment or both.
-///
-/// # Errors
-///
-/// [`Disconnected`] if a random placement, or a fault that keeps it connected, cannot be drawn.
-pub fn serve(
-    scenario: &Scenario,
-    settings: &BanditSettings,
-    seed: u64,
-    log: Log<'_>,
-) -> Result<Account, Disconnected> {
-    let root = Seed::new(seed);
-    let voters = scenario.network.nodes;
-    let place_of_client = scenario.capacity();
-    let nodes = place_of_client + u32::from(settings.client.is_some());
-    let network = world_of(scenario, nodes, root)?;
-    let hardened = settings.config.profile() == Profile::Hardened;
-    let build = builder(settings, voters, place_of_client);
-    let observer = (Serving::new(nodes, voters, hardened), log);
-    let mut sim = Sim::new(network, nodes, root, build, observer);
-    let weather = settings.environment.as_ref();
-    let mut weather = weather.map(|it| Weather::new(it, voters, root.named("environment")));
-    let client = settings.client.is_some();
-    faults::play_at(&mut sim, scenario, root, Word::none(), |sim| {
-        if client && sim.now() == Time::ZERO {
-            sim.start(place_of_client, State::Lost);
-        }
-        let Some(weather) = &mut weather else { return Time::NEVER };
-        while weather.next() <= sim.now() {
-            let changes = weather.step(sim.now());
-            apply(sim, &changes, hardened);
-        }
-        weather.next()
-    })?;
-    let end = sim.now();
-    let beliefs = |node| match sim.machine(node).and_then(Party::as_node) {
-        Some(node) => node.estimates().arms().iter().map(|arm| (arm.mean, arm.weight)).collect(),
-        None => Vec::new(),
-    };
-    let beliefs = (0..voters).map(beliefs).collect();
-    let serving = &mut sim.observer_mut().0;
-    serving.lead(end, 0);
-    serving.served.terms = serving.terms.len() as u64;
-    serving.served.end = end;
-    serving.served.beliefs = beliefs;
-    serving.served.failures = weather.map_or_else(Vec::new, |weather| weather.failures().to_vec());
-    let serving = &sim.observer().0;
-    let mut sometimes = Vec::new();
-    for invariant in &serving.invariants {
-        let (situation, arose) = invariant.sometimes();
-        sometimes.push((invariant.name(), situation, arose));
-    }
-    let own = values(serving, settings);
-    Ok(Account {
-        served: serving.served.clone(),
-        trace: sim.trace_hash(),
-        values: counted(&sim, own),
-        violations: serving.violations.clone(),
-        sometimes,
-    })
-}
-
-fn builder(settings: &BanditSettings, voters: u32, place_of_client: u32) -> Builder<Party> {
-    let members: Arc<[NodeId]> = (0..u64::from(voters)).map(NodeId::new).collect();
-    let (config, client) = (settings.config, settings.client);
-    Box::new(move |me: Peer, seed, durable| match client {
-        Some(client) if me.id.get() == u64::from(place_of_client) => {
-            Party::client(Client::new(me, members.clone(), client))
-        }
-        _ => Party::node(Bandit::new(me, members.clone(), config, seed, durable)),
-    })
-}
-
-/// Hardened nodes crash and start again; the others fall silent and go on as they were.
-fn apply<O: Observer<Party>>(sim: &mut Sim<Party, O>, changes: &[Change], hardened: bool) {
-    for &change in changes {
-        match (change, hardened) {
-            (Change::Down(node), false) => sim.feed(node, Feed::Halted),
-            (Change::Up(node), false) => sim.feed(node, Feed::Restored),
-            (Change::Down(node), true) => sim.crash(node),
-            (Change::Up(node), true) if sim.status(node) == Status::Down => {
-                sim.start(node, State::Kept);
-            }
-            (Change::Up(_), true) => {}
-        }
-    }
-}
-
-fn values(serving: &Serving, settings: &BanditSettings) -> Vec<(Metric, Option<f64>)> {
-    let served = &serving.served;
-    let rounds = served.rounds.len() as f64;
-    let asked = settings.client.is_some();
-    let of_client = |value: f64| asked.then_some(value);
-    let mean = |sum: Duration, count: usize| (count > 0).then(|| sum.as_secs_f64() / count as f64);
-    let outage = served.outages.iter().fold(Duration::ZERO, |sum, &one| sum + one);
-    let pings = served.sent[Kind::Ping as usize] + served.sent[Kind::PingReply as usize];
-    vec![
-        (Metric::LeRounds, of_client(rounds)),
-        (Metric::FailedRounds, of_client(served.failed() as f64)),
-        (Metric::LongestStreak, of_client(served.streaks().into_iter().max().unwrap_or(0) as f64)),
-        (Metric::Terms, serving.hardened.then_some(served.terms as f64)),
-        (Metric::Answered, of_client(served.answered as f64)),
-        (Metric::ResponseDelay, mean(served.waited, served.answered as usize)),
-        (Metric::Outage, mean(outage, served.outages.len())),
-        (Metric::LeadersAtOnce, Some(f64::from(served.most_leading))),
-        (Metric::SeveralLeading, Some(served.several.as_secs_f64())),
-        (Metric::ElectionMessages, Some(served.election_messages() as f64)),
-        (Metric::PingMessages, Some(pings as f64)),
-        (Metric::Violations, Some(serving.violations.len() as f64)),
-    ]
 }

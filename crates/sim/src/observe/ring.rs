@@ -1,27 +1,17 @@
 //! What is watched and measured where a ring arbitrates, with or without a leased leader on it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use bellwether_proto::{
-    Boot, Duration, Effect, EffectOf, Machine, NodeId, Peer, Seed, Time,
+    Duration, Effect, EffectOf, Machine, NodeId, Time,
     election::leased::{self, Leased},
     membership::ring::{self, Body, Life, Ring, RingEvent},
 };
 
+use super::Favourite;
 use crate::{
-    check::explore::{End, Judge, Step},
-    engine::{Builder, Observer, Sim, clock::Clock},
+    engine::{Observer, State, clock::Clock},
     invariant::{NobodyBuriedAlive, OneOfTwoWins, OneValidLease, Violation},
-    observe::{log::Log, metric::Metric, watch::Watch},
-    run::{
-        self, Outcome,
-        faults::{self, Favourite, Word},
-    },
-    scenario::{Scenario, State},
-    world::{
-        self,
-        network::{Disconnected, Travel},
-    },
 };
 
 /// A machine that is, or stands on, a member of a ring.
@@ -78,82 +68,6 @@ impl RingMember for Leased {
 
     fn authority(&self) -> Option<Time> {
         self.authority().map(|(_, until)| until)
-    }
-}
-
-/// What a ring promises, looked at in every step of a history: nobody is buried alive, of two that accuse each other
-/// one wins at most, and two leaders are never valid at once.
-#[derive(Clone, Debug, Default)]
-pub struct RingJudge {
-    alive: NobodyBuriedAlive,
-    wins: OneOfTwoWins,
-    lease: OneValidLease,
-    won: u64,
-    joined: bool,
-}
-
-/// What was counted in histories of a ring.
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub struct RingTally {
-    /// Arbitrations won.
-    pub won: u64,
-    /// Histories in which one leader followed another.
-    pub followed: u64,
-    /// The least time from one leader to the next.
-    pub smallest_gap: Option<Duration>,
-    /// Histories at whose end all nodes that were up were members.
-    pub joined: u64,
-    /// Those at whose end some were not.
-    pub apart: u64,
-}
-
-impl<M: RingMember> Judge<M> for RingJudge {
-    type Tally = RingTally;
-
-    fn step(&mut self, step: &Step<'_, M>) -> Result<(), String> {
-        let ring = step.machine.ring();
-        let (id, life) = (step.peer.id, ring.life());
-        let until = step.machine.authority().map(|at| step.wall(at));
-        self.lease.holds(step.now, id, until)?;
-        self.alive.is(id, ring.is_active().then_some(life));
-        for event in step.events() {
-            match M::ring_event(event) {
-                Some(RingEvent::Condemned(accused)) => {
-                    self.won += 1;
-                    self.wins.wins(life, *accused)?;
-                }
-                Some(RingEvent::Buried { life, .. }) => self.alive.buries(id, *life)?,
-                _ => {}
-            }
-        }
-        Ok(())
-    }
-
-    fn crashed(&mut self, _now: Time, peer: Peer) {
-        self.alive.is(peer.id, None);
-    }
-
-    fn ended(&mut self, end: &End<'_, M>) -> Result<(), String> {
-        let active = |machine: Option<&M>| machine.is_none_or(|it| it.ring().is_active());
-        self.joined = end.nodes.iter().all(|&(_, machine)| active(machine));
-        Ok(())
-    }
-
-    fn tally(&self, tally: &mut RingTally) {
-        let gap = self.lease.smallest_gap();
-        let joined = u64::from(self.joined);
-        let (won, followed) = (self.won, u64::from(gap.is_some()));
-        let other = RingTally { won, followed, smallest_gap: gap, joined, apart: 1 - joined };
-        <Self as Judge<M>>::merge(tally, other);
-    }
-
-    fn merge(tally: &mut RingTally, other: RingTally) {
-        tally.won += other.won;
-        tally.followed += other.followed;
-        let gaps = [tally.smallest_gap, other.smallest_gap];
-        tally.smallest_gap = gaps.into_iter().flatten().min();
-        tally.joined += other.joined;
-        tally.apart += other.apart;
     }
 }
 
@@ -250,6 +164,18 @@ impl Arbitrating {
     /// What happened.
     pub fn findings(&self) -> &Findings {
         &self.found
+    }
+
+    /// How long more than one could act.
+    pub fn overlap(&self) -> Duration {
+        self.lease.overlap()
+    }
+
+    /// Lease messages of all nodes in each session until `now`; `None` before they are counted.
+    pub fn leases_per_session(&self, now: Time) -> Option<f64> {
+        let counted = now.since(Time::ZERO + self.session * WARM);
+        let sessions = counted.as_secs_f64() / self.session.as_secs_f64();
+        (sessions > 0.0).then(|| self.found.leases as f64 / sessions)
     }
 
     /// The shortest time between two leaders.
@@ -466,165 +392,12 @@ impl<M: RingMember> Observer<M> for Arbitrating {
     fn drifted(&mut self, now: Time, node: NodeId, ppm: i32) {
         self.clocks[node.get() as usize].set_rate(now, ppm);
     }
-
-    fn sent(&mut self, _node: NodeId, _to: Option<NodeId>, _message: &M::Message, _way: &Travel) {}
 }
 
 impl Favourite for Arbitrating {
     fn favourite(&self) -> Option<u32> {
         None
     }
-}
-
-/// Those that begin as members, and those whom others may ask.
-fn founders(scenario: &Scenario, config: &ring::Config) -> (Vec<Peer>, Vec<NodeId>) {
-    let peers = (0..scenario.network.nodes)
-        .map(|node| Peer::new(NodeId::new(u64::from(node)), Boot::new(1)))
-        .filter(|peer| !config.is_external(peer.id));
-    let founders: Vec<Peer> = peers.collect();
-    let contacts = founders.iter().map(|peer| peer.id).collect();
-    (founders, contacts)
-}
-
-/// Makes the members of a scenario.
-fn member(scenario: &Scenario, config: ring::Config) -> impl Fn(Peer, Seed) -> Ring + use<> {
-    let (founders, contacts) = founders(scenario, &config);
-    move |me, seed| {
-        let mut contacts = contacts.clone();
-        if !contacts.is_empty() {
-            let first = seed.named("contact").rng().below(contacts.len() as u64) as usize;
-            contacts.rotate_left(first);
-        }
-        Ring::new(me, config, seed, &founders, &contacts)
-    }
-}
-
-/// What a ring came to, with everything seen.
-pub struct Study {
-    /// What every run comes to.
-    pub outcome: Outcome,
-    /// What happened on the ring.
-    pub findings: Findings,
-    /// Members at the end.
-    pub active: Vec<NodeId>,
-    /// Of all pairs that should monitor each other, the share whose groups are not what they should be.
-    pub stale: f64,
-}
-
-/// Runs a ring, with or without an election; `None` if the scenario is about something else.
-///
-/// # Errors
-///
-/// [`Disconnected`] if a random placement cannot be drawn.
-pub fn study(scenario: &Scenario, seed: u64, log: Log<'_>) -> Result<Option<Study>, Disconnected> {
-    use crate::scenario::Protocol;
-    match &scenario.protocol {
-        &Protocol::Ring(config) => {
-            let make = member(scenario, config);
-            let build: Builder<Ring> = Box::new(move |me, seed, _| make(me, seed));
-            let watch = Arbitrating::new(scenario.capacity(), config.session());
-            let mut sim = run::simulate(scenario, seed, build, (watch, log))?;
-            let end = sim.now();
-            sim.observer_mut().0.finish(end);
-            let watch = &sim.observer().0;
-            Ok(Some(conclude(&sim, seed, watch, Vec::new(), Vec::new())))
-        }
-        Protocol::Leased { membership, election, witnesses } => {
-            let (config, election) = (*membership, *election);
-            let witnesses: Vec<NodeId> =
-                witnesses.iter().map(|&node| NodeId::new(u64::from(node))).collect();
-            let make = member(scenario, config);
-            let build: Builder<Leased> = Box::new(move |me, seed, durable| {
-                Leased::new(make(me, seed).with_witnesses(&witnesses), election, durable)
-            });
-            let watch = Watch::new(scenario.capacity(), scenario.until).telling(&log);
-            let arbitrating = Arbitrating::new(scenario.capacity(), config.session());
-            let root = Seed::new(seed);
-            let (network, nodes) = world::world(scenario, root)?;
-            let observer = ((watch, arbitrating), log);
-            let mut sim = Sim::new(network, nodes, root, build, observer);
-            let word = Word { elect: Some(leased::Command::Resign), ..Word::none() };
-            faults::play(&mut sim, scenario, root, word)?;
-            let end = sim.now();
-            let ((watch, arbitrating), _) = sim.observer_mut();
-            watch.finish(end);
-            arbitrating.finish(end);
-            let ((watch, arbitrating), _) = sim.observer();
-            let mut values = run::agreed(watch, end).to_vec();
-            let seconds = |d: Duration| d.as_secs_f64();
-            let worst = arbitrating.found.fail_overs.iter().max().copied();
-            values.extend([
-                (Metric::LeaseOverlap, Some(seconds(arbitrating.lease.overlap()))),
-                (Metric::SmallestGap, arbitrating.smallest_gap().map(seconds)),
-                (Metric::FailOver, worst.map(seconds)),
-                (Metric::LeaderlessTime, Some(seconds(arbitrating.found.leaderless))),
-            ]);
-            let mut study = conclude(&sim, seed, arbitrating, values, watch.violations().to_vec());
-            study.outcome.disagreements = watch.agreement().disagreements().to_vec();
-            study.outcome.sometimes =
-                watch.sometimes().into_iter().chain(arbitrating.sometimes(true)).collect();
-            Ok(Some(study))
-        }
-        _ => Ok(None),
-    }
-}
-
-fn conclude<M: RingMember, O: Observer<M>>(
-    sim: &Sim<M, O>,
-    seed: u64,
-    watch: &Arbitrating,
-    mut values: Vec<(Metric, Option<f64>)>,
-    mut violations: Vec<Violation>,
-) -> Study {
-    let found = watch.findings().clone();
-    let machines = || (0..sim.len()).filter_map(|node| sim.machine(node).map(RingMember::ring));
-    let members: Vec<&Ring> = machines().filter(|ring| ring.is_active()).collect();
-    let active: Vec<NodeId> = members.iter().map(|ring| ring.life().id()).collect();
-    let (mut pairs, mut stale) = (0_u32, 0_u32);
-    for ring in &members {
-        for peer in ring.neighbours() {
-            pairs += 1;
-            stale += u32::from(!ring.is_upgraded(peer.id()));
-        }
-    }
-    let stale = f64::from(stale) / f64::from(pairs.max(1));
-    let mean = |all: &[Duration]| {
-        let sum: f64 = all.iter().map(|d| d.as_secs_f64()).sum();
-        (!all.is_empty()).then(|| sum / all.len() as f64)
-    };
-    let losers: BTreeSet<(NodeId, NodeId)> =
-        found.departed.iter().filter_map(|&(_, node, over)| Some((node, over?))).collect();
-    let mutual = losers.iter().filter(|&&(a, b)| a < b && losers.contains(&(b, a))).count();
-    let warm = watch.session * WARM;
-    let sessions = sim.now().since(Time::ZERO + warm).as_secs_f64() / watch.session.as_secs_f64();
-    let nodes = members.len().max(1) as f64;
-    let took: Vec<Duration> = found.joined.iter().map(|&(took, _)| took).collect();
-    violations.extend(watch.violations().iter().cloned());
-    values.retain(|(metric, _)| *metric != Metric::Violations);
-    let number = |value: usize| Some(value as f64);
-    values.extend([
-        (Metric::ActiveAtEnd, number(members.len())),
-        (Metric::ForcedDepartures, number(found.departed.len())),
-        (Metric::MutualLosses, number(mutual)),
-        (Metric::MonitorDetection, mean(&found.suspected)),
-        (Metric::LatestBurial, found.buried.iter().max().map(|d| d.as_secs_f64())),
-        (
-            Metric::LeasesPerSession,
-            (sessions > 0.0).then(|| found.leases as f64 / sessions / nodes),
-        ),
-        (Metric::ArbitrationRequests, Some(found.requests.iter().sum::<u64>() as f64)),
-        (Metric::MostRequests, found.requests.iter().max().map(|&most| most as f64)),
-        (Metric::UpgradeMessages, Some(found.upgrades as f64)),
-        (Metric::JoinTime, mean(&took)),
-        (Metric::StalePairs, Some(stale)),
-        (Metric::Violations, number(violations.len())),
-    ]);
-    let outcome = Outcome {
-        violations,
-        sometimes: watch.sometimes(false),
-        ..run::outcome(sim, seed, values)
-    };
-    Study { outcome, findings: found, active, stale }
 }
 
 /// Sessions before lease messages are counted: founders have opened all leases by then.

@@ -2,19 +2,33 @@
 
 use std::collections::BTreeSet;
 
-use bellwether_proto::{Election, Leadership, NodeId, Time};
+use bellwether_proto::{Duration, Election, Leadership, NodeId, Time};
 
 use crate::{
-    engine::Observer,
+    engine::{Observer, State},
     invariant::{self, Invariant, OneLeaderPerTerm, Sighting, Violation},
     observe::{
+        Favourite,
         agreement::Agreement,
         log::{Log, Naming, Namings},
+        metric::Metric,
     },
-    run::faults::Favourite,
-    scenario::{State, Until},
     world::network::Network,
 };
+
+/// When a run ends.
+#[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
+pub enum Until {
+    /// When its duration is over.
+    #[default]
+    Duration,
+    /// At the first instant at which all live nodes agree on their leader, or when the duration is
+    /// over.
+    Agreement,
+    /// At the first instant at which all live nodes have heard an announcement of the one among them
+    /// with the largest number, or when the duration is over.
+    Heard,
+}
 
 /// Watches the answers of all nodes of an election.
 pub struct Watch {
@@ -113,6 +127,32 @@ impl Watch {
         self.agreement.finish(now);
     }
 
+    /// What every election is measured by.
+    pub fn values(&self, end: Time) -> [(Metric, Option<f64>); 10] {
+        let agreement = &self.agreement;
+        let (ended, ended_time) = agreement.ended();
+        let whole = end.as_secs_f64();
+        let agreed = agreement.agreed_time().as_secs_f64();
+        [
+            (Metric::LeadershipDelay, agreement.first().map(Time::as_secs_f64)),
+            (
+                Metric::ElectionTime,
+                (ended > 0).then(|| ended_time.as_secs_f64() / f64::from(ended)),
+            ),
+            (Metric::Elections, Some(f64::from(ended))),
+            (Metric::Agreement, (whole > 0.0).then(|| agreed / whole)),
+            (
+                Metric::InconsistentTime,
+                Some(end.since(Time::ZERO).saturating_sub(agreement.agreed_time()).as_secs_f64()),
+            ),
+            (Metric::LeaderChanges, Some(f64::from(agreement.leader_changes()))),
+            (Metric::LeadersAtOnce, Some(f64::from(agreement.most_leading()))),
+            (Metric::RecoveryTime, agreement.recovery().map(Duration::as_secs_f64)),
+            (Metric::LeaderlessAtEnd, Some(f64::from(u8::from(agreement.leading() == 0)))),
+            (Metric::Violations, Some(self.violations.len() as f64)),
+        ]
+    }
+
     /// The first violation of each invariant.
     pub fn violations(&self) -> &[Violation] {
         &self.violations
@@ -120,12 +160,7 @@ impl Watch {
 
     /// For each invariant its name, the situation it guards against, and whether that could have arisen.
     pub fn sometimes(&self) -> Vec<(&'static str, &'static str, bool)> {
-        let mut sometimes = Vec::new();
-        for invariant in &self.invariants {
-            let (situation, arose) = invariant.sometimes();
-            sometimes.push((invariant.name(), situation, arose));
-        }
-        sometimes
+        invariant::sometimes(&self.invariants)
     }
 }
 

@@ -10,11 +10,10 @@ use bellwether_proto::{Duration, Time};
 
 use crate::{
     observe::log::{Log, Naming, Namings},
-    run::run_logged,
+    run::{run_logged, world::movement},
     scenario::{Placement, Scenario},
     world::{
         mobility::{LinkChange, Movement, Waypoint},
-        movement,
         network::Disconnected,
     },
 };

@@ -6,27 +6,10 @@ use bellwether_proto::{Duration, Machine, Rng, Seed, Time};
 
 use crate::{
     engine::{Observer, Sim, Status},
+    observe::Favourite,
     scenario::{Distances, Fault, FaultKind, Lack, Scenario, State, Who},
     world::network::{ATTEMPTS, Disconnected, Network, Placed, Trouble, displace, parts},
 };
-
-/// Somebody who knows whom most nodes name as their leader.
-pub trait Favourite {
-    /// That node.
-    fn favourite(&self) -> Option<u32>;
-}
-
-impl Favourite for () {
-    fn favourite(&self) -> Option<u32> {
-        None
-    }
-}
-
-impl<A: Favourite, B> Favourite for (A, B) {
-    fn favourite(&self) -> Option<u32> {
-        self.0.favourite()
-    }
-}
 
 /// Says, when nodes have moved, what each of them is to be told about it.
 pub type Survey<M> = Box<dyn FnMut(&Placed) -> Vec<(u32, <M as Machine>::Feed)>>;

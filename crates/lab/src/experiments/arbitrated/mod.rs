@@ -9,10 +9,8 @@ mod theorems;
 
 use bellwether_proto::{Duration, Rng, Seed};
 use bellwether_sim::{
-    observe::{
-        log::Log,
-        ring::{self, Study},
-    },
+    observe::log::Log,
+    run::ring::{self, Study},
     scenario::{Fault, FaultKind, Scenario, Who},
 };
 

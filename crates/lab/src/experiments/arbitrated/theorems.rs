@@ -2,8 +2,7 @@
 
 use bellwether_proto::{Boot, Duration, NodeId, Peer, Seed, Time, membership::ring};
 use bellwether_sim::{
-    check::explore::{Kind, Model, Settings, explore},
-    observe::ring::RingJudge,
+    check::explore::{Kind, Model, Settings, explore, ring::RingJudge},
     scenario::{FaultKind, Scenario},
 };
 

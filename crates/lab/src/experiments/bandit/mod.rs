@@ -12,10 +12,8 @@ mod term;
 
 use bellwether_proto::election::bandit::{Config, Policy, Profile};
 use bellwether_sim::{
-    observe::{
-        log::Log,
-        requests::{Served, serve},
-    },
+    observe::{log::Log, requests::Served},
+    run::bandit::serve,
     scenario::{Protocol, Scenario},
 };
 

@@ -9,9 +9,9 @@ use super::{
     model::{FLIGHT, PAUSE, half_cauchy},
     *,
 };
-use crate::{
-    scenario::{LevyProfile, Mobility},
-    world::network::parts,
+use crate::world::{
+    network::parts,
+    settings::{LevyProfile, Mobility},
 };
 
 const RUN: Duration = Duration::from_secs(1_800);

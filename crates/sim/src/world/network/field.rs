@@ -5,12 +5,10 @@ use std::sync::Arc;
 use bellwether_proto::{Rng, Time};
 
 use super::{Network, within};
-use crate::{
-    scenario::Wifi,
-    world::{
-        mobility::{LinkChange, LinkChanges, Movement},
-        radio::{Air, Frame, Full, Turn},
-    },
+use crate::world::{
+    mobility::{LinkChange, LinkChanges, Movement},
+    radio::{Air, Frame, Full, Turn},
+    settings::Wifi,
 };
 
 /// What changes by itself: links as nodes move, and who is in whose earshot if that is farther.

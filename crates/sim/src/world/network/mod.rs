@@ -27,8 +27,10 @@ use self::{
     placement::distance,
     route::{Links, Routes, Row, Search},
 };
-use crate::scenario::{self, Delay, DelayLaw, Loss, Per, Routing};
-use crate::world::radio::Air;
+use crate::world::{
+    radio::Air,
+    settings::{Delay, DelayLaw, Loss, NetworkSettings, Per, Routing},
+};
 
 /// One copy of a message on its way.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -101,7 +103,7 @@ enum LossTable {
 
 impl Network {
     /// The network of a scenario with `placed` nodes, all of them down.
-    pub fn new(network: &scenario::Network, placed: Placed, nodes: u32, rng: Rng) -> Self {
+    pub fn new(network: &NetworkSettings, placed: Placed, nodes: u32, rng: Rng) -> Self {
         let loss = match &network.loss {
             Loss::None => LossTable::None,
             // Which messages acknowledge is not for the network to know.

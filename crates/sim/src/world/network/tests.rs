@@ -1,7 +1,7 @@
 use bellwether_proto::Seed;
 
 use super::*;
-use crate::scenario::{LinkLoss, NodeLoss, Placement};
+use crate::world::settings::{LinkLoss, NodeLoss, Placement};
 
 fn network(placement: Placement, nodes: u32, loss: Loss) -> Network {
     routed(placement, nodes, loss, Routing::Hops)
@@ -12,7 +12,7 @@ fn routed(placement: Placement, nodes: u32, loss: Loss, routing: Routing) -> Net
     let start_spread = Duration::ZERO;
     let (mobility, radio) = Default::default();
     let described =
-        scenario::Network { nodes, start_spread, placement, delay, loss, routing, mobility, radio };
+        NetworkSettings { nodes, start_spread, placement, delay, loss, routing, mobility, radio };
     let placed = place(&described.placement, nodes, &mut Seed::new(1).rng()).unwrap();
     let mut network = Network::new(&described, placed, nodes, Seed::new(2).rng());
     (0..nodes).for_each(|node| network.set_up(node, true));

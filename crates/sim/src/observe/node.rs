@@ -1,0 +1,320 @@
+//! What is watched in runs of whole nodes.
+//!
+//! Every election of a node is watched for its own promise; what is measured is the first. Besides what every election
+//! is held to, nobody leads on a token that its disk has not kept or before its claim is confirmed, and of a leased
+//! election at most one life may act at any true instant: from the moment its answer names itself until `valid_until` by
+//! its own clock, whether it runs, is frozen or has crashed meanwhile, and whether or not a later life of it runs
+//! elsewhere.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use bellwether_proto::{
+    Effect, EffectOf, Epoch, InputOf, Mode, NodeId, Peer, Time,
+    election::churn_tolerant::Variant,
+    node::{Durable, ElectionSettings, ModeSettings, Node, OnIsolation, Settings},
+    stack::Group,
+};
+
+use super::{
+    Favourite,
+    log::Log,
+    metric::Metric,
+    watch::{Until, Watch},
+};
+use crate::{
+    engine::{Observer, State, clock::Clock},
+    invariant::{ActsWhenConfirmed, LeadsOnWhatIsKept, OlderLifeStops, OneMayAct, Violation},
+    world::network::Network,
+};
+
+/// Watches nodes.
+pub(crate) struct Hosting {
+    /// Of the nodes, and of earlier lives that run on.
+    clocks: Vec<Clock>,
+    ghost_clocks: BTreeMap<Peer, Clock>,
+    seats: Vec<Seat>,
+    disks: LeadsOnWhatIsKept,
+    /// What a node has just asked to be kept, and whether its disk has refused something since its last input.
+    asked: Vec<(Option<Durable>, bool)>,
+    ghosts: OlderLifeStops,
+    violations: Vec<Violation>,
+}
+
+/// One election.
+struct Seat {
+    group: Group,
+    watch: Watch,
+    leased: bool,
+    /// Whether it tells who leads before it is over.
+    streams: bool,
+    confirmed: ActsWhenConfirmed,
+    acts: OneMayAct,
+    /// Up to when, by their own clocks, those may act that named themselves last.
+    until: BTreeMap<Peer, (Time, Epoch)>,
+}
+
+impl Hosting {
+    /// Watches `nodes` nodes of these settings, whose `outsiders` take no part in an election or have other settings;
+    /// `log` is told whom they name in the first one.
+    pub(crate) fn new(
+        nodes: u32,
+        until: Until,
+        settings: &Settings,
+        outsiders: impl Fn(Group) -> BTreeSet<NodeId>,
+        log: &Log<'_>,
+    ) -> Self {
+        let seat = |(index, election): (usize, &ElectionSettings)| {
+            let group = Group::named(&election.name);
+            let mut watch = Watch::new(nodes, until).leaving_out(outsiders(group));
+            if index == 0 {
+                watch = watch.telling(log);
+            }
+            watch = match &election.mode {
+                // What is promised is that tokens grow, not that their counters do.
+                ModeSettings::Leased(leased) => {
+                    watch.where_a_majority_of(leased.members.len() as u32)
+                }
+                ModeSettings::Learned(learned) => watch.by_majority_of(learned.voters.len() as u32),
+                ModeSettings::Eventual(eventual) => match eventual.on_isolation {
+                    OnIsolation::Auto => watch.stopping_when_cut_off(),
+                    OnIsolation::Hold | OnIsolation::HoldFor(_) | OnIsolation::StepDown => watch,
+                },
+                ModeSettings::Announced(_) | ModeSettings::Central(_) => {
+                    watch.stopping_when_cut_off()
+                }
+            };
+            let streams = match &election.mode {
+                ModeSettings::Eventual(eventual) => {
+                    matches!(eventual.variant, Variant::Optimistic | Variant::Hybrid)
+                }
+                _ => false,
+            };
+            Seat {
+                group,
+                watch,
+                leased: election.mode.mode() == Mode::Leased,
+                streams,
+                confirmed: ActsWhenConfirmed::default(),
+                acts: OneMayAct::with_aftermath(settings.timing.step_down),
+                until: BTreeMap::new(),
+            }
+        };
+        Self {
+            clocks: vec![Clock::true_time(); nodes as usize],
+            ghost_clocks: BTreeMap::new(),
+            seats: settings.elections.iter().enumerate().map(seat).collect(),
+            disks: LeadsOnWhatIsKept::default(),
+            asked: vec![(None, false); nodes as usize],
+            ghosts: OlderLifeStops::default(),
+            violations: Vec::new(),
+        }
+    }
+
+    pub(crate) fn finish(&mut self, now: Time) {
+        self.seats.iter_mut().for_each(|seat| seat.watch.finish(now));
+    }
+
+    pub(crate) fn violations(&self) -> Vec<Violation> {
+        let watched = self.seats.iter().flat_map(|seat| seat.watch.violations());
+        self.violations.iter().chain(watched).cloned().collect()
+    }
+
+    /// Whoever is alone, or left out, has nobody to agree with.
+    pub(crate) fn disagreements(&self) -> Vec<(Time, Time)> {
+        let of = |seat: &Seat| {
+            let (agreement, end) = (seat.watch.agreement(), seat.watch.agreement().deserted());
+            let until = |to: Time| end.map_or(to, |end| to.min(end));
+            let spells = agreement.disagreements().iter().map(|&(from, to)| (from, until(to)));
+            spells.filter(|(from, to)| from < to).collect::<Vec<_>>()
+        };
+        self.seats.iter().flat_map(of).collect()
+    }
+
+    pub(crate) fn sometimes(&self) -> Vec<(&'static str, &'static str, bool)> {
+        let mut all: Vec<_> = self.seats.iter().flat_map(|seat| seat.watch.sometimes()).collect();
+        let mut add = |name, (situation, arose)| all.push((name, situation, arose));
+        for seat in self.seats.iter().filter(|seat| seat.leased) {
+            add(OneMayAct::NAME, seat.acts.sometimes());
+        }
+        for seat in self.seats.iter().filter(|seat| seat.streams) {
+            add(ActsWhenConfirmed::NAME, seat.confirmed.sometimes());
+        }
+        add(LeadsOnWhatIsKept::NAME, self.disks.sometimes());
+        add(OlderLifeStops::NAME, self.ghosts.sometimes());
+        all
+    }
+
+    /// What the first election is measured by.
+    pub(crate) fn values(&self, end: Time) -> Vec<(Metric, Option<f64>)> {
+        let Some(Seat { watch, leased, acts, .. }) = self.seats.first() else { return Vec::new() };
+        let mut values = watch.values(end).to_vec();
+        values.retain(|(metric, _)| *metric != Metric::Violations);
+        values.push((Metric::Violations, Some(self.violations().len() as f64)));
+        if *leased {
+            let gap = acts.smallest_gap().map(|gap| gap.as_secs_f64());
+            values.push((Metric::LeaseOverlap, Some(acts.overlap().as_secs_f64())));
+            values.push((Metric::SmallestGap, gap));
+        }
+        values
+    }
+
+    /// Earlier lives of nodes that ran on beside later ones.
+    pub(crate) fn ghosts(&self) -> &OlderLifeStops {
+        &self.ghosts
+    }
+
+    pub(crate) fn violate(&mut self, at: Time, invariant: &'static str, detail: String) {
+        if self.violations.iter().all(|other| other.invariant != invariant) {
+            self.violations.push(Violation { invariant, at, detail });
+        }
+    }
+
+    /// A life names itself, by this clock, or does not.
+    fn acts_confirmed(&mut self, now: Time, clock: Clock, machine: &Node) {
+        for index in 0..self.seats.len() {
+            let seat = &mut self.seats[index];
+            let answer = machine.leadership_of(seat.group, clock.read(now));
+            let tentative = machine.tentative_since(seat.group);
+            if let Err(detail) = seat.confirmed.answer(machine.me().id, tentative, &answer) {
+                self.violate(now, ActsWhenConfirmed::NAME, detail);
+            }
+        }
+    }
+
+    /// A life answers what it answers, by this clock.
+    fn acts(&mut self, now: Time, clock: Clock, machine: &Node) {
+        let (me, local) = (machine.me(), clock.read(now));
+        for index in 0..self.seats.len() {
+            let seat = &mut self.seats[index];
+            if !seat.leased {
+                continue;
+            }
+            let answer = machine.leadership_of(seat.group, local);
+            let until = answer.valid_until.zip(answer.epoch);
+            let until = until.filter(|_| answer.leader == Some(me.id));
+            match until {
+                Some(until) => seat.until.insert(me, until),
+                None => seat.until.remove(&me),
+            };
+            let until = until.map(|(until, epoch)| (clock.when(until), epoch));
+            if let Err(detail) = seat.acts.acts(now, me, until) {
+                self.violate(now, OneMayAct::NAME, detail);
+            }
+        }
+    }
+}
+
+impl Observer<Node> for Hosting {
+    fn started(&mut self, now: Time, node: NodeId, state: State) {
+        for seat in &mut self.seats {
+            Observer::<Node>::started(&mut seat.watch, now, node, state);
+        }
+        if state == State::Lost {
+            self.disks.forgot(node);
+        }
+    }
+
+    fn input(&mut self, _now: Time, node: NodeId, _input: &InputOf<'_, Node>) {
+        self.asked[node.get() as usize].1 = false;
+    }
+
+    fn effect(&mut self, _now: Time, node: NodeId, effect: &EffectOf<Node>) {
+        let Effect::Persist(durable) = effect else { return };
+        let (asked, refused) = &mut self.asked[node.get() as usize];
+        let before = asked.take();
+        if !*refused {
+            *asked = Some(durable.clone());
+        }
+        if let Some(before) = before {
+            self.disks.kept(node, before);
+        }
+    }
+
+    fn not_kept(&mut self, _now: Time, node: NodeId) {
+        self.asked[node.get() as usize] = (None, true);
+        self.disks.refused();
+    }
+
+    fn writing(&mut self, _now: Time, node: NodeId) {
+        self.asked[node.get() as usize] = (None, true);
+        self.disks.refused();
+    }
+
+    fn kept(&mut self, _now: Time, node: NodeId, state: &Durable) {
+        self.disks.kept(node, state.clone());
+    }
+
+    fn handled(&mut self, now: Time, node: NodeId, machine: &Node) {
+        let slot = node.get() as usize;
+        if let Some(kept) = self.asked[slot].0.take() {
+            self.disks.kept(node, kept);
+        }
+        let local = self.clocks[slot].read(now);
+        for index in 0..self.seats.len() {
+            let seat = &mut self.seats[index];
+            let answer = machine.leadership_of(seat.group, local);
+            seat.watch.answered(now, node, answer);
+            if let Err(detail) = self.disks.answer(node, seat.group, &answer) {
+                self.violate(now, LeadsOnWhatIsKept::NAME, detail);
+            }
+        }
+        self.acts_confirmed(now, self.clocks[slot], machine);
+        self.acts(now, self.clocks[slot], machine);
+    }
+
+    fn stopped(&mut self, now: Time, node: NodeId) {
+        // What it asked for last was carried out, or refused, before it stopped.
+        if let Some(kept) = self.asked[node.get() as usize].0.take() {
+            self.disks.kept(node, kept);
+        }
+        for seat in &mut self.seats {
+            Observer::<Node>::stopped(&mut seat.watch, now, node);
+        }
+    }
+
+    fn ghost_handled(&mut self, now: Time, node: NodeId, machine: &Node) {
+        // It keeps the clock of its place as that was.
+        let clock = self.clocks[node.get() as usize];
+        let clock = *self.ghost_clocks.entry(machine.me()).or_insert(clock);
+        self.ghosts.ghost(now, machine.me(), machine.is_running());
+        self.acts_confirmed(now, clock, machine);
+        self.acts(now, clock, machine);
+    }
+
+    fn drifted(&mut self, now: Time, node: NodeId, ppm: i32) {
+        let clock = &mut self.clocks[node.get() as usize];
+        clock.set_rate(now, ppm);
+        let clock = *clock;
+        for index in 0..self.seats.len() {
+            let seat = &mut self.seats[index];
+            let lives = seat
+                .until
+                .iter()
+                .filter(|(who, _)| who.id == node && !self.ghost_clocks.contains_key(*who));
+            let lives: Vec<_> = lives.map(|(&who, &until)| (who, until)).collect();
+            for (who, (until, epoch)) in lives {
+                let seat = &mut self.seats[index];
+                let until = Some((clock.when(until), epoch));
+                if let Err(detail) = seat.acts.acts(now, who, until) {
+                    self.violate(now, OneMayAct::NAME, detail);
+                }
+            }
+        }
+    }
+
+    fn topology(&mut self, now: Time, network: &Network) {
+        for seat in &mut self.seats {
+            Observer::<Node>::topology(&mut seat.watch, now, network);
+        }
+    }
+
+    fn done(&self) -> bool {
+        self.seats.first().is_some_and(|seat| Observer::<Node>::done(&seat.watch))
+    }
+}
+
+impl Favourite for Hosting {
+    fn favourite(&self) -> Option<u32> {
+        self.seats.first().and_then(|seat| seat.watch.favourite())
+    }
+}

@@ -1,0 +1,65 @@
+//! Runs of elections of the most central node.
+
+use bellwether_proto::election::central::{Central, Config, Memo};
+
+use super::{Outcome, outcome, simulate};
+use crate::{
+    observe::{
+        central::{Centring, Oracle, Standing},
+        log::Log,
+        watch::Watch,
+    },
+    scenario::{Protocol, Scenario},
+    world::network::Disconnected,
+};
+
+/// A run, and how it went on the way.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Study {
+    /// What it came to.
+    pub outcome: Outcome,
+    /// How things stood every ten seconds.
+    pub standings: Vec<Standing>,
+}
+
+/// Runs an election of the most central node, and keeps how it went. `None` if the scenario has none.
+///
+/// # Errors
+///
+/// [`Disconnected`] if a random placement, or a fault that keeps it connected, cannot be drawn.
+pub fn study(scenario: &Scenario, seed: u64, log: Log<'_>) -> Result<Option<Study>, Disconnected> {
+    let Protocol::Central(config) = scenario.protocol else { return Ok(None) };
+    run(scenario, config, seed, log).map(Some)
+}
+
+pub(super) fn run(
+    scenario: &Scenario,
+    config: Config,
+    seed: u64,
+    log: Log<'_>,
+) -> Result<Study, Disconnected> {
+    let watch = Watch::new(scenario.capacity(), scenario.until).telling(&log);
+    let centring = Centring::new(scenario.capacity(), Oracle::of(&config));
+    let observer = ((watch, centring), log);
+    let memo = Memo::default();
+    let build = Box::new(move |me, seed, _| Central::new(me, config, seed).sharing(&memo));
+    let mut sim = simulate(scenario, seed, build, observer)?;
+    let end = sim.now();
+    let (watch, centring) = &mut sim.observer_mut().0;
+    watch.finish(end);
+    centring.finish(end);
+    let (watch, centring) = &sim.observer().0;
+    let values = watch.values(end).into_iter().chain(centring.values(sim.counters()));
+    let mut sometimes = watch.sometimes();
+    sometimes.push(centring.sometimes());
+    let outcome = Outcome {
+        violations: watch.violations().iter().chain(centring.violations()).cloned().collect(),
+        sometimes,
+        disagreements: watch.agreement().disagreements().to_vec(),
+        ..outcome(&sim, seed, values)
+    };
+    Ok(Study { outcome, standings: centring.standings().to_vec() })
+}
+
+#[cfg(test)]
+mod tests;
