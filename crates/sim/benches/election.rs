@@ -19,8 +19,8 @@ use bellwether_proto::{
 use bellwether_sim::{
     lists::{
         membership_trace::MembershipTrace,
-        snapshot::Rolls,
-        trials::{Poll, Polls},
+        snapshot::MemberLists,
+        trials::{ListTrials, Trial},
     },
     observe::metric::Metric,
     run::record_membership,
@@ -111,14 +111,14 @@ fn on_field(
             .expect("as published nothing is gossiped"),
         Form::Hardened => config(variant, form, (4, 0)),
     };
-    let mut polls = Polls::on_trace(network, trace, config);
+    let mut trials = ListTrials::on_trace(network, trace, config);
     let mut events = 0.0;
     let (took, ()) = timed(|| {
         for seed in 0..COUNT {
             let look = 200 + (seed * 400 / COUNT) as usize;
             // Hardened nodes go on telling each other who leads; two seconds are an election.
             let limit = Duration::from_secs(if form == Form::Hardened { 2 } else { 60 });
-            let (values, _) = polls.hold(&Poll { look, initiator: None, limit, seed });
+            let (values, _) = trials.hold(&Trial { look, initiator: None, limit, seed });
             events += value(&values, Metric::Events);
         }
     });
@@ -145,17 +145,17 @@ fn grown(nodes: u32, (c, f): (u16, u16), form: Form) {
     let placed =
         place(&Placement::Mesh, nodes, &mut Seed::new(1).rng()).expect("a mesh is connected");
     let network = Network::new(&described, placed, nodes, Seed::new(1).rng());
-    let (set_up, mut polls) = timed(|| {
-        let mut rolls = Rolls::complete(nodes);
-        rolls.miss(0, u32::from(c), &mut Seed::new(2).rng());
-        Polls::on(network, rolls, config(Variant::Base, form, (c, f)))
+    let (set_up, mut trials) = timed(|| {
+        let mut lists = MemberLists::complete(nodes);
+        lists.miss(0, u32::from(c), &mut Seed::new(2).rng());
+        ListTrials::on(network, lists, config(Variant::Base, form, (c, f)))
     });
     let rounds = (200_000 / u64::from(nodes)).clamp(10, 1_000);
     let mut unicasts = 0.0;
     let (took, ()) = timed(|| {
         for seed in 0..rounds {
             let limit = Duration::from_secs(1);
-            let (values, _) = polls.hold(&Poll { look: 0, initiator: None, limit, seed });
+            let (values, _) = trials.hold(&Trial { look: 0, initiator: None, limit, seed });
             assert_eq!(value(&values, Metric::WrongLeader), 0.0, "Theorem 1");
             unicasts += value(&values, Metric::Unicasts);
         }

@@ -21,7 +21,7 @@ use bellwether_sim::{
     engine::Sim,
     observe::metric::Metric,
     run::{
-        faults::{Word, play},
+        faults::{ExternalInputs, play},
         run,
         world::world,
     },
@@ -66,7 +66,8 @@ fn main() {
             Box::new(|_: Peer, seed: Seed, _| Chatter { rng: seed.rng(), next: Time::ZERO });
         let mut sim = Sim::new(network, capacity, Seed::new(1), build, ());
         let begun = Instant::now();
-        play(&mut sim, &scenario, Seed::new(1), Word::none()).expect("nothing to keep connected");
+        play(&mut sim, &scenario, Seed::new(1), ExternalInputs::none())
+            .expect("nothing to keep connected");
         let took = millis(begun);
         let (frames, heard) = (sim.counters().messages, sim.counters().deliveries);
         println!(

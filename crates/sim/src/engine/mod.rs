@@ -55,7 +55,7 @@ pub struct Sim<M: Machine, O = ()> {
     seed: Seed,
     build: Builder<M>,
     /// Empty unless some messages are lost more often than others.
-    muffle: Option<Muffle<M::Message>>,
+    selective_loss: Option<SelectiveLoss<M::Message>>,
     carrier: Option<Carrier<M::Message>>,
     hash: TraceHash,
     counters: Counters,
@@ -67,7 +67,7 @@ pub struct Sim<M: Machine, O = ()> {
 pub type Builder<M> = Box<dyn FnMut(Peer, Seed, Option<<M as Machine>::Durable>) -> M>;
 
 /// Says of a message from a node to one other whether it is lost before anybody hears it, for what it is.
-pub type Muffle<T> = Box<dyn FnMut(u32, &T) -> bool>;
+pub type SelectiveLoss<T> = Box<dyn FnMut(u32, &T) -> bool>;
 
 /// What a node is doing.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -172,7 +172,7 @@ impl<M: Machine, O: Observer<M>> Sim<M, O> {
             plans: Vec::new(),
             seed: seed.named("node"),
             build,
-            muffle: None,
+            selective_loss: None,
             carrier: None,
             hash: TraceHash::new(),
             counters: Counters::default(),
@@ -182,8 +182,11 @@ impl<M: Machine, O: Observer<M>> Sim<M, O> {
     }
 
     /// Loses some messages for what they are, besides what the network does.
-    pub fn with_muffle(mut self, muffle: Option<Muffle<M::Message>>) -> Self {
-        self.muffle = muffle;
+    pub fn with_selective_loss(
+        mut self,
+        selective_loss: Option<SelectiveLoss<M::Message>>,
+    ) -> Self {
+        self.selective_loss = selective_loss;
         self
     }
 
@@ -604,15 +607,20 @@ impl<M: Machine, O: Observer<M>> Sim<M, O> {
         match effect {
             Effect::Send { to, message } => {
                 self.hash.fold(to.get());
-                let muffled = self.muffle.as_mut().is_some_and(|muffle| muffle(index, &message));
-                if self.network.air().is_some() && !muffled {
+                let lost_for_what_it_is = self
+                    .selective_loss
+                    .as_mut()
+                    .is_some_and(|selective_loss| selective_loss(index, &message));
+                if self.network.air().is_some() && !lost_for_what_it_is {
                     return self.transmit((index, boot), Some(to), message);
                 }
                 let travel = match u32::try_from(to.get()) {
-                    Ok(to) if (to as usize) < self.nodes.len() && !muffled => {
+                    Ok(to) if (to as usize) < self.nodes.len() && !lost_for_what_it_is => {
                         self.network.unicast(index, to, &mut self.arrivals)
                     }
-                    _ if muffled => Travel { transmissions: 1, lost: 1, unreachable: 0 },
+                    _ if lost_for_what_it_is => {
+                        Travel { transmissions: 1, lost: 1, unreachable: 0 }
+                    }
                     _ => Travel { unreachable: 1, ..Travel::default() },
                 };
                 self.dispatch((index, boot), Some(to), message, travel);

@@ -1,7 +1,7 @@
-//! Electoral rolls: whom every node lists at one instant, as an election on top is told.
+//! Whom every node lists at one instant, as an election on top is told.
 //!
-//! A roll is shared by all nodes that list the same: where lists are complete but for a few entries, ten thousand
-//! nodes have a few lists between them. [`Reel`] follows the rolls of a [`MembershipTrace`] through time.
+//! A list is shared by all nodes that list the same: where lists are complete but for a few entries, ten thousand
+//! nodes have a few lists between them. [`ListReplay`] follows the lists of a [`MembershipTrace`] through time.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::lists::membership_trace::MembershipTrace;
 
 /// The lists of all nodes, each with its owner on it.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Rolls {
+pub struct MemberLists {
     /// `None` for whoever is not running.
     lists: Vec<Option<Arc<Vec<Member>>>>,
     /// How often each node is suspected, summed over all lists: its unhealthiness.
@@ -22,7 +22,7 @@ pub struct Rolls {
     group: Arc<[NodeId]>,
 }
 
-impl Rolls {
+impl MemberLists {
     /// Nobody is running.
     pub fn empty(nodes: u32) -> Self {
         Self {
@@ -104,29 +104,29 @@ impl Rolls {
     }
 }
 
-/// The rolls of a trace, look by look.
+/// The lists of a trace, look by look.
 #[derive(Clone, Debug)]
-pub struct Reel<'a> {
+pub struct ListReplay<'a> {
     trace: &'a MembershipTrace,
     /// The next look.
     next: usize,
 }
 
-impl<'a> Reel<'a> {
-    /// Before the first look of a trace: the rolls are empty.
+impl<'a> ListReplay<'a> {
+    /// Before the first look of a trace: the lists are empty.
     pub fn new(trace: &'a MembershipTrace) -> Self {
         Self { trace, next: 0 }
     }
 
-    /// Makes of `rolls` what they are after so many looks; going back begins again.
-    pub fn seek(&mut self, looks: usize, rolls: &mut Rolls) {
+    /// Makes of `lists` what they are after so many looks; going back begins again.
+    pub fn seek(&mut self, looks: usize, lists: &mut MemberLists) {
         if looks < self.next {
-            *rolls = Rolls::empty(self.trace.nodes());
+            *lists = MemberLists::empty(self.trace.nodes());
             self.next = 0;
         }
         while self.next < looks.min(self.trace.looks()) {
             for &(node, listed, value) in self.trace.look(self.next) {
-                rolls.set(node, listed, value);
+                lists.set(node, listed, value);
             }
             self.next += 1;
         }
@@ -162,39 +162,39 @@ mod tests {
 
     use super::*;
 
-    fn ids(rolls: &Rolls, node: u32) -> Vec<u64> {
-        rolls.list(node).iter().map(|member| member.peer.id.get()).collect()
+    fn ids(lists: &MemberLists, node: u32) -> Vec<u64> {
+        lists.list(node).iter().map(|member| member.peer.id.get()).collect()
     }
 
     #[test]
     fn a_node_is_missing_from_as_many_other_lists_as_asked() {
         for others in [0, 1, 25, 127, 500] {
-            let mut rolls = Rolls::complete(128);
-            rolls.miss(3, others, &mut Seed::new(1).rng());
-            let lacking = (0..128).filter(|&node| !ids(&rolls, node).contains(&3)).count();
+            let mut lists = MemberLists::complete(128);
+            lists.miss(3, others, &mut Seed::new(1).rng());
+            let lacking = (0..128).filter(|&node| !ids(&lists, node).contains(&3)).count();
             assert_eq!(lacking, others.min(127) as usize);
-            assert!(ids(&rolls, 3).contains(&3), "never from its own");
+            assert!(ids(&lists, 3).contains(&3), "never from its own");
         }
     }
 
     #[test]
     fn unhealthiness_is_the_sum_over_the_lists_of_those_that_run() {
-        let mut rolls = Rolls::empty(3);
+        let mut lists = MemberLists::empty(3);
         for (node, listed, value) in
             [(0, 0, 1), (0, 1, 4), (1, 1, 1), (2, 2, 1), (2, 1, 3), (2, 0, 2)]
         {
-            rolls.set(node, listed, value);
+            lists.set(node, listed, value);
         }
-        assert_eq!(rolls.unhealthiness(), [1, 5, 0]);
-        rolls.set(0, 1, 6);
-        assert_eq!(rolls.unhealthiness(), [1, 7, 0]);
-        rolls.set(2, 0, 0);
-        assert_eq!((rolls.unhealthiness(), ids(&rolls, 2)), (&[0, 7, 0][..], vec![1, 2]));
-        rolls.set(2, 2, 0);
+        assert_eq!(lists.unhealthiness(), [1, 5, 0]);
+        lists.set(0, 1, 6);
+        assert_eq!(lists.unhealthiness(), [1, 7, 0]);
+        lists.set(2, 0, 0);
+        assert_eq!((lists.unhealthiness(), ids(&lists, 2)), (&[0, 7, 0][..], vec![1, 2]));
+        lists.set(2, 2, 0);
         // The rest of its list goes with it, and is told to go after that.
-        rolls.set(2, 1, 0);
+        lists.set(2, 1, 0);
         assert_eq!(
-            (rolls.unhealthiness(), rolls.running().collect()),
+            (lists.unhealthiness(), lists.running().collect()),
             (&[0, 5, 0][..], vec![0, 1])
         );
     }

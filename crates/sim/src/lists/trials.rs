@@ -1,6 +1,6 @@
 //! Elections on given lists, many of them on one network.
 //!
-//! Each begins with everybody up and listing whom [`Rolls`] say, at one instant of a recorded membership or on lists
+//! Each begins with everybody up and listing whom [`MemberLists`] say, at one instant of a recorded membership or on lists
 //! made up for the purpose; then one node is asked to elect. Messages travel as in any simulation. Nothing is set up
 //! twice that two elections share: paths, lists and buffers stay.
 //!
@@ -18,18 +18,18 @@ use crate::{
     engine::{Builder, Sim, State, trace::TraceHash},
     lists::{
         membership_trace::MembershipTrace,
-        snapshot::{Reel, Rolls, feed},
+        snapshot::{ListReplay, MemberLists, feed},
     },
-    observe::{eventual::Electing, metric::Metric, traffic::counted},
+    observe::{eventual::EventualWatch, metric::Metric, traffic::counted},
     world::network::Network,
 };
 
 /// Elections by one configuration, in one network, on one trace or on lists that do not change.
-pub struct Polls<'a> {
-    sim: Sim<ChurnTolerant, Electing>,
-    rolls: Rc<RefCell<Rolls>>,
+pub struct ListTrials<'a> {
+    sim: Sim<ChurnTolerant, EventualWatch>,
+    lists: Rc<RefCell<MemberLists>>,
     config: Config,
-    trace: Option<(&'a MembershipTrace, Reel<'a>)>,
+    trace: Option<(&'a MembershipTrace, ListReplay<'a>)>,
     everybody: Vec<u32>,
     /// When elections begin: nodes that have just started are not yet entitled to object (RP6 of
     /// `docs/rules/churn-tolerant.md`).
@@ -38,7 +38,7 @@ pub struct Polls<'a> {
 
 /// One election.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub struct Poll {
+pub struct Trial {
     /// At which look of the trace it begins: what has changed since the look before is the first that nodes are told.
     /// Means nothing without a trace.
     pub look: usize,
@@ -50,66 +50,66 @@ pub struct Poll {
     pub seed: u64,
 }
 
-impl<'a> Polls<'a> {
+impl<'a> ListTrials<'a> {
     /// On lists that stay as they are.
-    pub fn on(network: Network, rolls: Rolls, config: Config) -> Self {
-        let nodes = rolls.nodes();
-        let rolls = Rc::new(RefCell::new(rolls));
+    pub fn on(network: Network, lists: MemberLists, config: Config) -> Self {
+        let nodes = lists.nodes();
+        let lists = Rc::new(RefCell::new(lists));
         let sim = Sim::new(
             network,
             nodes,
             Seed::new(0),
-            builder(Rc::clone(&rolls), config),
-            Electing::new(nodes, config),
+            builder(Rc::clone(&lists), config),
+            EventualWatch::new(nodes, config),
         );
         let begin = Time::ZERO + config.timeout() * SETTLED;
-        Self { sim, rolls, config, trace: None, everybody: Vec::new(), begin }
+        Self { sim, lists, config, trace: None, everybody: Vec::new(), begin }
     }
 
     /// On the lists of a trace.
     pub fn on_trace(network: Network, trace: &'a MembershipTrace, config: Config) -> Self {
-        let trace = Some((trace, Reel::new(trace)));
-        let rolls = Rolls::empty(trace.as_ref().map_or(0, |(trace, _)| trace.nodes()));
-        Self { trace, ..Self::on(network, rolls, config) }
+        let trace = Some((trace, ListReplay::new(trace)));
+        let lists = MemberLists::empty(trace.as_ref().map_or(0, |(trace, _)| trace.nodes()));
+        Self { trace, ..Self::on(network, lists, config) }
     }
 
     /// Changes the lists, for the elections to come.
-    pub fn change(&mut self, change: impl FnOnce(&mut Rolls)) {
-        change(&mut self.rolls.borrow_mut());
+    pub fn change(&mut self, change: impl FnOnce(&mut MemberLists)) {
+        change(&mut self.lists.borrow_mut());
     }
 
     /// Holds an election; what was measured, and the digest of all that happened.
-    pub fn hold(&mut self, poll: &Poll) -> (Vec<(Metric, Option<f64>)>, TraceHash) {
-        if let Some((_, reel)) = &mut self.trace {
-            reel.seek(poll.look, &mut self.rolls.borrow_mut());
+    pub fn hold(&mut self, trial: &Trial) -> (Vec<(Metric, Option<f64>)>, TraceHash) {
+        if let Some((_, replay)) = &mut self.trace {
+            replay.seek(trial.look, &mut self.lists.borrow_mut());
         }
-        let seed = Seed::new(poll.seed);
+        let seed = Seed::new(trial.seed);
         self.sim.renew(seed, seed.named("network").rng());
         self.sim.observer_mut().renew();
         self.everybody.clear();
-        self.everybody.extend(self.rolls.borrow().running());
+        self.everybody.extend(self.lists.borrow().running());
         for node in (0..self.sim.len()).filter(|node| self.everybody.binary_search(node).is_err()) {
             self.sim.change_network(|network| network.set_up(node, false));
         }
         self.sim.start_all(&self.everybody, State::Lost);
         self.sim.advance(self.begin);
-        self.tell(poll.look);
+        self.tell(trial.look);
         let drawn = seed.named("initiator").rng().below(self.everybody.len() as u64) as usize;
-        let initiator = poll.initiator.or_else(|| self.everybody.get(drawn).copied());
+        let initiator = trial.initiator.or_else(|| self.everybody.get(drawn).copied());
         if let Some(initiator) = initiator {
             self.sim.command(initiator, Command::Elect);
         }
-        self.run(poll);
-        let values = self.sim.observer().values(self.rolls.borrow().unhealthiness());
+        self.run(trial);
+        let values = self.sim.observer().values(self.lists.borrow().unhealthiness());
         (counted(&self.sim, values), self.sim.trace_hash())
     }
 
-    fn run(&mut self, poll: &Poll) {
-        let end = self.begin + poll.limit;
+    fn run(&mut self, trial: &Trial) {
+        let end = self.begin + trial.limit;
         if let Some((trace, _)) = self.trace {
-            for look in poll.look + 1..trace.looks() {
-                let seen = reread(trace.interval() * (look - poll.look) as u64);
-                if seen >= poll.limit || self.sim.is_quiet() {
+            for look in trial.look + 1..trace.looks() {
+                let seen = reread(trace.interval() * (look - trial.look) as u64);
+                if seen >= trial.limit || self.sim.is_quiet() {
                     break;
                 }
                 self.sim.advance(self.begin + seen);
@@ -151,12 +151,12 @@ pub(crate) fn tell<O: crate::engine::Observer<ChurnTolerant>>(
     }
 }
 
-/// Machines that begin with what the rolls say of them now.
-pub(crate) fn builder(rolls: Rc<RefCell<Rolls>>, config: Config) -> Builder<ChurnTolerant> {
+/// Machines that begin with what the lists say of them now.
+pub(crate) fn builder(lists: Rc<RefCell<MemberLists>>, config: Config) -> Builder<ChurnTolerant> {
     Box::new(move |me, seed, durable| {
-        let rolls = rolls.borrow();
-        let list = rolls.list(me.id.get() as u32);
-        ChurnTolerant::new(me, config, seed, durable).knowing(list, rolls.group())
+        let lists = lists.borrow();
+        let list = lists.list(me.id.get() as u32);
+        ChurnTolerant::new(me, config, seed, durable).knowing(list, lists.group())
     })
 }
 

@@ -2,7 +2,7 @@
 
 use bellwether_proto::{Effect, EffectOf, Input, InputOf, Machine, NodeId, Time};
 
-use crate::{engine::Observer, observe::watch::Until, world::network::Network};
+use crate::{engine::Observer, observe::election::Until, world::network::Network};
 
 /// A message that may be an announcement: a claim to lead, as opposed to a question or a farewell.
 pub trait Announcement {
@@ -35,7 +35,7 @@ impl Announcement for bellwether_proto::election::announce::baseline::Data {
 
 /// Watches announcements.
 #[derive(Clone, Debug)]
-pub struct Announcing {
+pub struct AnnounceWatch {
     /// When each node announced, and the number of the message.
     sent: Vec<Vec<(Time, u64)>>,
     /// For each announcer, which of its announcements each node heard first, from 1; zero if none.
@@ -77,7 +77,7 @@ pub struct Converged {
     pub mean_rounds: f64,
 }
 
-impl Announcing {
+impl AnnounceWatch {
     /// Watches `nodes` nodes, and is done when `until` says.
     pub fn new(nodes: u32, until: Until) -> Self {
         Self {
@@ -127,7 +127,7 @@ impl Announcing {
     }
 }
 
-impl<M: Machine<Message: Announcement>> Observer<M> for Announcing {
+impl<M: Machine<Message: Announcement>> Observer<M> for AnnounceWatch {
     fn topology(&mut self, _now: Time, network: &Network) {
         let live: Vec<bool> = (0..self.live.len()).map(|node| network.is_up(node as u32)).collect();
         if live != self.live {

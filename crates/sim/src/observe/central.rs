@@ -59,7 +59,7 @@ pub struct Standing {
 
 /// Watches an election of the most central node.
 #[derive(Clone, Debug)]
-pub struct Centring {
+pub struct CentralWatch {
     oracle: Oracle,
     /// Who hears whom, of those that are up.
     truth: Closeness,
@@ -130,7 +130,7 @@ struct Paths {
     median: f64,
 }
 
-impl Centring {
+impl CentralWatch {
     /// Watches `nodes` nodes.
     pub fn new(nodes: u32, oracle: Oracle) -> Self {
         let count = nodes as usize;
@@ -391,7 +391,7 @@ fn longest_and_median(ways: &mut [u32]) -> Option<(u32, f64)> {
     Some((longest, (f64::from(low) + f64::from(high)) / 2.0))
 }
 
-impl Observer<Central> for Centring {
+impl Observer<Central> for CentralWatch {
     fn started(&mut self, now: Time, node: NodeId, _state: State) {
         self.advance(now);
         self.born[node.get() as usize] = now;

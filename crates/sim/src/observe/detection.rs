@@ -125,9 +125,9 @@ impl Detection {
 
 /// Watches the events of a membership.
 #[derive(Clone, Debug, Default)]
-pub struct Detecting(pub Detection);
+pub struct DetectionWatch(pub Detection);
 
-impl<M: Machine<Event = MembershipEvent>> Observer<M> for Detecting {
+impl<M: Machine<Event = MembershipEvent>> Observer<M> for DetectionWatch {
     fn started(&mut self, _now: Time, node: NodeId, _state: State) {
         self.0.started(node);
     }
@@ -155,7 +155,7 @@ impl<M: Machine<Event = MembershipEvent>> Observer<M> for Detecting {
     }
 }
 
-impl Favourite for Detecting {
+impl Favourite for DetectionWatch {
     fn favourite(&self) -> Option<u32> {
         None
     }

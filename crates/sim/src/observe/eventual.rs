@@ -17,7 +17,7 @@ use crate::{
 };
 
 /// A node whose leader is found by a churn-tolerant election.
-pub trait Electorate: Election<Message: Ballot> {
+pub trait EventualNode: Election<Message: EventualMessage> {
     /// The election of it.
     fn election(&self) -> &ChurnTolerant;
 
@@ -26,12 +26,12 @@ pub trait Electorate: Election<Message: Ballot> {
 }
 
 /// A message that may belong to such an election.
-pub trait Ballot {
+pub trait EventualMessage {
     /// That message.
-    fn ballot(&self) -> Option<&Message>;
+    fn election_message(&self) -> Option<&Message>;
 }
 
-impl Electorate for ChurnTolerant {
+impl EventualNode for ChurnTolerant {
     fn election(&self) -> &ChurnTolerant {
         self
     }
@@ -41,13 +41,13 @@ impl Electorate for ChurnTolerant {
     }
 }
 
-impl Ballot for Message {
-    fn ballot(&self) -> Option<&Message> {
+impl EventualMessage for Message {
+    fn election_message(&self) -> Option<&Message> {
         Some(self)
     }
 }
 
-impl Electorate for Stack {
+impl EventualNode for Stack {
     fn election(&self) -> &ChurnTolerant {
         self.election(Group::default()).expect("simulated nodes take part in this one")
     }
@@ -57,8 +57,8 @@ impl Electorate for Stack {
     }
 }
 
-impl Ballot for stack::Message {
-    fn ballot(&self) -> Option<&Message> {
+impl EventualMessage for stack::Message {
+    fn election_message(&self) -> Option<&Message> {
         match self {
             Self::Election(_, message) => Some(message),
             Self::Membership(_) | Self::Churn(_) => None,
@@ -68,7 +68,7 @@ impl Ballot for stack::Message {
 
 /// Watches elections; what it tells is about the last one that was asked for, or all there were if none was.
 #[derive(Clone, Debug)]
-pub struct Electing {
+pub struct EventualWatch {
     config: churn_tolerant::Config,
     /// What each node is worth, by number; nothing after the last.
     attributes: Vec<u32>,
@@ -111,7 +111,7 @@ struct Counts {
     hop_bytes: u64,
 }
 
-impl Electing {
+impl EventualWatch {
     /// Nobody is there yet.
     pub fn new(nodes: u32, config: churn_tolerant::Config) -> Self {
         Self {
@@ -248,7 +248,7 @@ fn model_bytes(message: &Message) -> u64 {
     }
 }
 
-impl<M: Electorate> Observer<M> for Electing {
+impl<M: EventualNode> Observer<M> for EventualWatch {
     fn started(&mut self, _now: Time, node: NodeId, _state: State) {
         self.nodes[node.get() as usize] = Seen { live: true, ..Seen::default() };
     }
@@ -263,7 +263,7 @@ impl<M: Electorate> Observer<M> for Electing {
 
     #[inline]
     fn sent(&mut self, node: NodeId, _to: Option<NodeId>, message: &M::Message, way: &Travel) {
-        let Some(message) = message.ballot() else { return };
+        let Some(message) = message.election_message() else { return };
         let bytes = model_bytes(message);
         self.counts.bytes += bytes;
         self.counts.hop_bytes += bytes * u64::from(way.transmissions);
@@ -324,7 +324,7 @@ impl<M: Electorate> Observer<M> for Electing {
     }
 }
 
-impl Favourite for Electing {
+impl Favourite for EventualWatch {
     fn favourite(&self) -> Option<u32> {
         let mut named: Vec<u32> = self
             .live()

@@ -38,7 +38,7 @@ pub struct Promise {
 
 /// Watches the lists of all nodes.
 #[derive(Debug)]
-pub struct Lists {
+pub struct MembershipWatch {
     /// What the present life of each node was seen to record; `None` before it has started.
     views: Vec<Option<View>>,
     /// Whether a node has begun a life that has not been looked at yet.
@@ -95,7 +95,7 @@ impl View {
     }
 }
 
-impl Lists {
+impl MembershipWatch {
     /// Watches `nodes` nodes that are not up yet.
     pub fn new(nodes: u32, promise: Promise) -> Self {
         let Promise { quiet, mending, forgetting, way, timely } = promise;
@@ -269,7 +269,7 @@ impl Lists {
     }
 }
 
-impl Observer<Medley> for Lists {
+impl Observer<Medley> for MembershipWatch {
     fn started(&mut self, _now: Time, node: NodeId, _state: State) {
         self.fresh[node.get() as usize] = true;
         self.incarnations[node.get() as usize] = Incarnation::default();

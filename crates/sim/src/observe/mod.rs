@@ -4,6 +4,7 @@ pub mod agreement;
 pub mod announce;
 pub mod central;
 pub mod detection;
+pub mod election;
 pub mod eventual;
 pub mod log;
 pub mod membership;
@@ -12,7 +13,6 @@ pub mod node;
 pub mod requests;
 pub mod ring;
 pub mod traffic;
-pub mod watch;
 
 /// Somebody who knows whom most nodes name as their leader.
 pub trait Favourite {

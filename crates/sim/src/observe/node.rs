@@ -17,9 +17,9 @@ use bellwether_proto::{
 
 use super::{
     Favourite,
+    election::{ElectionWatch, Until},
     log::Log,
     metric::Metric,
-    watch::{Until, Watch},
 };
 use crate::{
     engine::{Observer, State, clock::Clock},
@@ -28,11 +28,11 @@ use crate::{
 };
 
 /// Watches nodes.
-pub(crate) struct Hosting {
+pub(crate) struct NodeWatch {
     /// Of the nodes, and of earlier lives that run on.
     clocks: Vec<Clock>,
     ghost_clocks: BTreeMap<Peer, Clock>,
-    seats: Vec<Seat>,
+    elections: Vec<WatchedElection>,
     disks: LeadsOnWhatIsKept,
     /// What a node has just asked to be kept, and whether its disk has refused something since its last input.
     asked: Vec<(Option<Durable>, bool)>,
@@ -41,9 +41,9 @@ pub(crate) struct Hosting {
 }
 
 /// One election.
-struct Seat {
+struct WatchedElection {
     group: Group,
-    watch: Watch,
+    watch: ElectionWatch,
     leased: bool,
     /// Whether it tells who leads before it is over.
     streams: bool,
@@ -53,7 +53,7 @@ struct Seat {
     until: BTreeMap<Peer, (Time, Epoch)>,
 }
 
-impl Hosting {
+impl NodeWatch {
     /// Watches `nodes` nodes of these settings, whose `outsiders` take no part in an election or have other settings;
     /// `log` is told whom they name in the first one.
     pub(crate) fn new(
@@ -63,9 +63,9 @@ impl Hosting {
         outsiders: impl Fn(Group) -> BTreeSet<NodeId>,
         log: &Log<'_>,
     ) -> Self {
-        let seat = |(index, election): (usize, &ElectionSettings)| {
+        let election = |(index, election): (usize, &ElectionSettings)| {
             let group = Group::named(&election.name);
-            let mut watch = Watch::new(nodes, until).leaving_out(outsiders(group));
+            let mut watch = ElectionWatch::new(nodes, until).leaving_out(outsiders(group));
             if index == 0 {
                 watch = watch.telling(log);
             }
@@ -89,7 +89,7 @@ impl Hosting {
                 }
                 _ => false,
             };
-            Seat {
+            WatchedElection {
                 group,
                 watch,
                 leased: election.mode.mode() == Mode::Leased,
@@ -102,7 +102,7 @@ impl Hosting {
         Self {
             clocks: vec![Clock::true_time(); nodes as usize],
             ghost_clocks: BTreeMap::new(),
-            seats: settings.elections.iter().enumerate().map(seat).collect(),
+            elections: settings.elections.iter().enumerate().map(election).collect(),
             disks: LeadsOnWhatIsKept::default(),
             asked: vec![(None, false); nodes as usize],
             ghosts: OlderLifeStops::default(),
@@ -111,33 +111,35 @@ impl Hosting {
     }
 
     pub(crate) fn finish(&mut self, now: Time) {
-        self.seats.iter_mut().for_each(|seat| seat.watch.finish(now));
+        self.elections.iter_mut().for_each(|election| election.watch.finish(now));
     }
 
     pub(crate) fn violations(&self) -> Vec<Violation> {
-        let watched = self.seats.iter().flat_map(|seat| seat.watch.violations());
+        let watched = self.elections.iter().flat_map(|election| election.watch.violations());
         self.violations.iter().chain(watched).cloned().collect()
     }
 
     /// Whoever is alone, or left out, has nobody to agree with.
     pub(crate) fn disagreements(&self) -> Vec<(Time, Time)> {
-        let of = |seat: &Seat| {
-            let (agreement, end) = (seat.watch.agreement(), seat.watch.agreement().deserted());
+        let of = |election: &WatchedElection| {
+            let (agreement, end) =
+                (election.watch.agreement(), election.watch.agreement().deserted());
             let until = |to: Time| end.map_or(to, |end| to.min(end));
             let spells = agreement.disagreements().iter().map(|&(from, to)| (from, until(to)));
             spells.filter(|(from, to)| from < to).collect::<Vec<_>>()
         };
-        self.seats.iter().flat_map(of).collect()
+        self.elections.iter().flat_map(of).collect()
     }
 
     pub(crate) fn sometimes(&self) -> Vec<(&'static str, &'static str, bool)> {
-        let mut all: Vec<_> = self.seats.iter().flat_map(|seat| seat.watch.sometimes()).collect();
+        let mut all: Vec<_> =
+            self.elections.iter().flat_map(|election| election.watch.sometimes()).collect();
         let mut add = |name, (situation, arose)| all.push((name, situation, arose));
-        for seat in self.seats.iter().filter(|seat| seat.leased) {
-            add(OneMayAct::NAME, seat.acts.sometimes());
+        for election in self.elections.iter().filter(|election| election.leased) {
+            add(OneMayAct::NAME, election.acts.sometimes());
         }
-        for seat in self.seats.iter().filter(|seat| seat.streams) {
-            add(ActsWhenConfirmed::NAME, seat.confirmed.sometimes());
+        for election in self.elections.iter().filter(|election| election.streams) {
+            add(ActsWhenConfirmed::NAME, election.confirmed.sometimes());
         }
         add(LeadsOnWhatIsKept::NAME, self.disks.sometimes());
         add(OlderLifeStops::NAME, self.ghosts.sometimes());
@@ -146,7 +148,9 @@ impl Hosting {
 
     /// What the first election is measured by.
     pub(crate) fn values(&self, end: Time) -> Vec<(Metric, Option<f64>)> {
-        let Some(Seat { watch, leased, acts, .. }) = self.seats.first() else { return Vec::new() };
+        let Some(WatchedElection { watch, leased, acts, .. }) = self.elections.first() else {
+            return Vec::new();
+        };
         let mut values = watch.values(end).to_vec();
         values.retain(|(metric, _)| *metric != Metric::Violations);
         values.push((Metric::Violations, Some(self.violations().len() as f64)));
@@ -171,11 +175,11 @@ impl Hosting {
 
     /// A life names itself, by this clock, or does not.
     fn acts_confirmed(&mut self, now: Time, clock: Clock, machine: &Node) {
-        for index in 0..self.seats.len() {
-            let seat = &mut self.seats[index];
-            let answer = machine.leadership_of(seat.group, clock.read(now));
-            let tentative = machine.tentative_since(seat.group);
-            if let Err(detail) = seat.confirmed.answer(machine.me().id, tentative, &answer) {
+        for index in 0..self.elections.len() {
+            let election = &mut self.elections[index];
+            let answer = machine.leadership_of(election.group, clock.read(now));
+            let tentative = machine.tentative_since(election.group);
+            if let Err(detail) = election.confirmed.answer(machine.me().id, tentative, &answer) {
                 self.violate(now, ActsWhenConfirmed::NAME, detail);
             }
         }
@@ -184,30 +188,30 @@ impl Hosting {
     /// A life answers what it answers, by this clock.
     fn acts(&mut self, now: Time, clock: Clock, machine: &Node) {
         let (me, local) = (machine.me(), clock.read(now));
-        for index in 0..self.seats.len() {
-            let seat = &mut self.seats[index];
-            if !seat.leased {
+        for index in 0..self.elections.len() {
+            let election = &mut self.elections[index];
+            if !election.leased {
                 continue;
             }
-            let answer = machine.leadership_of(seat.group, local);
+            let answer = machine.leadership_of(election.group, local);
             let until = answer.valid_until.zip(answer.epoch);
             let until = until.filter(|_| answer.leader == Some(me.id));
             match until {
-                Some(until) => seat.until.insert(me, until),
-                None => seat.until.remove(&me),
+                Some(until) => election.until.insert(me, until),
+                None => election.until.remove(&me),
             };
             let until = until.map(|(until, epoch)| (clock.when(until), epoch));
-            if let Err(detail) = seat.acts.acts(now, me, until) {
+            if let Err(detail) = election.acts.acts(now, me, until) {
                 self.violate(now, OneMayAct::NAME, detail);
             }
         }
     }
 }
 
-impl Observer<Node> for Hosting {
+impl Observer<Node> for NodeWatch {
     fn started(&mut self, now: Time, node: NodeId, state: State) {
-        for seat in &mut self.seats {
-            Observer::<Node>::started(&mut seat.watch, now, node, state);
+        for election in &mut self.elections {
+            Observer::<Node>::started(&mut election.watch, now, node, state);
         }
         if state == State::Lost {
             self.disks.forgot(node);
@@ -250,11 +254,11 @@ impl Observer<Node> for Hosting {
             self.disks.kept(node, kept);
         }
         let local = self.clocks[slot].read(now);
-        for index in 0..self.seats.len() {
-            let seat = &mut self.seats[index];
-            let answer = machine.leadership_of(seat.group, local);
-            seat.watch.answered(now, node, answer);
-            if let Err(detail) = self.disks.answer(node, seat.group, &answer) {
+        for index in 0..self.elections.len() {
+            let election = &mut self.elections[index];
+            let answer = machine.leadership_of(election.group, local);
+            election.watch.answered(now, node, answer);
+            if let Err(detail) = self.disks.answer(node, election.group, &answer) {
                 self.violate(now, LeadsOnWhatIsKept::NAME, detail);
             }
         }
@@ -267,8 +271,8 @@ impl Observer<Node> for Hosting {
         if let Some(kept) = self.asked[node.get() as usize].0.take() {
             self.disks.kept(node, kept);
         }
-        for seat in &mut self.seats {
-            Observer::<Node>::stopped(&mut seat.watch, now, node);
+        for election in &mut self.elections {
+            Observer::<Node>::stopped(&mut election.watch, now, node);
         }
     }
 
@@ -285,17 +289,17 @@ impl Observer<Node> for Hosting {
         let clock = &mut self.clocks[node.get() as usize];
         clock.set_rate(now, ppm);
         let clock = *clock;
-        for index in 0..self.seats.len() {
-            let seat = &mut self.seats[index];
-            let lives = seat
+        for index in 0..self.elections.len() {
+            let election = &mut self.elections[index];
+            let lives = election
                 .until
                 .iter()
                 .filter(|(who, _)| who.id == node && !self.ghost_clocks.contains_key(*who));
             let lives: Vec<_> = lives.map(|(&who, &until)| (who, until)).collect();
             for (who, (until, epoch)) in lives {
-                let seat = &mut self.seats[index];
+                let election = &mut self.elections[index];
                 let until = Some((clock.when(until), epoch));
-                if let Err(detail) = seat.acts.acts(now, who, until) {
+                if let Err(detail) = election.acts.acts(now, who, until) {
                     self.violate(now, OneMayAct::NAME, detail);
                 }
             }
@@ -303,18 +307,18 @@ impl Observer<Node> for Hosting {
     }
 
     fn topology(&mut self, now: Time, network: &Network) {
-        for seat in &mut self.seats {
-            Observer::<Node>::topology(&mut seat.watch, now, network);
+        for election in &mut self.elections {
+            Observer::<Node>::topology(&mut election.watch, now, network);
         }
     }
 
     fn done(&self) -> bool {
-        self.seats.first().is_some_and(|seat| Observer::<Node>::done(&seat.watch))
+        self.elections.first().is_some_and(|election| Observer::<Node>::done(&election.watch))
     }
 }
 
-impl Favourite for Hosting {
+impl Favourite for NodeWatch {
     fn favourite(&self) -> Option<u32> {
-        self.seats.first().and_then(|seat| seat.watch.favourite())
+        self.elections.first().and_then(|election| election.watch.favourite())
     }
 }

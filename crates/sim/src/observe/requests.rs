@@ -12,7 +12,7 @@ use crate::{
     engine::{Observer, State},
     invariant::{self, Invariant, OneLeaderPerTerm, Sighting, Violation},
     world::{
-        client::{Event, Party},
+        client::{Event, NodeOrClient},
         network::Travel,
     },
 };
@@ -84,7 +84,7 @@ impl Served {
 }
 
 /// Watches a client and the nodes that serve it.
-pub struct Serving {
+pub struct RequestWatch {
     members: u32,
     served: Served,
     terms: BTreeSet<u64>,
@@ -101,7 +101,7 @@ pub struct Serving {
     answers: Vec<Option<Leadership>>,
 }
 
-impl Serving {
+impl RequestWatch {
     /// Watches `nodes` nodes, of which the first `members` elect; invariants are those of the hardened profile.
     pub fn new(nodes: u32, members: u32, hardened: bool) -> Self {
         let mut invariants = invariant::safety();
@@ -202,7 +202,7 @@ impl Serving {
         }
     }
 
-    fn judge(&mut self, now: Time, node: NodeId, machine: &Party) {
+    fn judge(&mut self, now: Time, node: NodeId, machine: &NodeOrClient) {
         let leadership = machine.leadership();
         let last = &mut self.answers[node.get() as usize];
         if last.as_ref().is_some_and(|last| last.same_answer(&leadership)) {
@@ -222,7 +222,7 @@ impl Serving {
     }
 }
 
-impl Observer<Party> for Serving {
+impl Observer<NodeOrClient> for RequestWatch {
     fn started(&mut self, _now: Time, node: NodeId, state: State) {
         if state == State::Lost {
             self.invariants.iter_mut().for_each(|invariant| invariant.forgot(node));
@@ -230,14 +230,14 @@ impl Observer<Party> for Serving {
     }
 
     #[inline]
-    fn input(&mut self, now: Time, node: NodeId, input: &InputOf<'_, Party>) {
+    fn input(&mut self, now: Time, node: NodeId, input: &InputOf<'_, NodeOrClient>) {
         if matches!(input, Input::Feed(Feed::Halted)) {
             self.went_down(now, node);
         }
     }
 
     #[inline]
-    fn effect(&mut self, now: Time, _node: NodeId, effect: &EffectOf<Party>) {
+    fn effect(&mut self, now: Time, _node: NodeId, effect: &EffectOf<NodeOrClient>) {
         let Effect::Emit(event) = effect else { return };
         match event {
             Event::Node(bandit::Event::Started { term }) => {
@@ -266,7 +266,7 @@ impl Observer<Party> for Serving {
         &mut self,
         _node: NodeId,
         to: Option<NodeId>,
-        message: &<Party as Machine>::Message,
+        message: &<NodeOrClient as Machine>::Message,
         _way: &Travel,
     ) {
         let kind = message.kind();
@@ -279,10 +279,10 @@ impl Observer<Party> for Serving {
     }
 
     #[inline]
-    fn handled(&mut self, now: Time, node: NodeId, machine: &Party) {
+    fn handled(&mut self, now: Time, node: NodeId, machine: &NodeOrClient) {
         match machine {
-            Party::Node { .. } => self.judge(now, node, machine),
-            Party::Client { client, .. } => self.believed = Some(client.leader()),
+            NodeOrClient::Node { .. } => self.judge(now, node, machine),
+            NodeOrClient::Client { client, .. } => self.believed = Some(client.leader()),
         }
     }
 
@@ -297,7 +297,7 @@ impl Observer<Party> for Serving {
     }
 }
 
-impl Favourite for Serving {
+impl Favourite for RequestWatch {
     fn favourite(&self) -> Option<u32> {
         let mut named: Vec<u32> =
             self.names.iter().flatten().map(|leader| leader.get() as u32).collect();

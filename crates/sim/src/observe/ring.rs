@@ -113,7 +113,7 @@ pub struct Findings {
 }
 
 /// Watches a ring.
-pub struct Arbitrating {
+pub struct RingWatch {
     session: Duration,
     nodes: u32,
     clocks: Vec<Clock>,
@@ -135,7 +135,7 @@ pub struct Arbitrating {
     idle_since: Option<Time>,
 }
 
-impl Arbitrating {
+impl RingWatch {
     /// Nobody is there yet.
     pub fn new(nodes: u32, session: Duration) -> Self {
         Self {
@@ -303,7 +303,7 @@ impl Arbitrating {
     }
 }
 
-impl<M: RingMember> Observer<M> for Arbitrating {
+impl<M: RingMember> Observer<M> for RingWatch {
     fn started(&mut self, _now: Time, node: NodeId, _state: State) {
         self.crashed.remove(&node);
     }
@@ -394,7 +394,7 @@ impl<M: RingMember> Observer<M> for Arbitrating {
     }
 }
 
-impl Favourite for Arbitrating {
+impl Favourite for RingWatch {
     fn favourite(&self) -> Option<u32> {
         None
     }

@@ -9,10 +9,10 @@ use super::{Outcome, outcome, simulate};
 use crate::{
     engine::Builder,
     observe::{
-        announce::{Announcement, Announcing},
+        announce::{AnnounceWatch, Announcement},
+        election::ElectionWatch,
         log::Log,
         metric::Metric,
-        watch::Watch,
     },
     scenario::{AnnounceSettings, Scenario},
     world::network::Disconnected,
@@ -38,14 +38,14 @@ pub(super) fn run<M: Election<Message: Announcement>>(
     log: Log<'_>,
     build: Builder<M>,
 ) -> Result<Outcome, Disconnected> {
-    let watch = Watch::new(scenario.capacity(), scenario.until).telling(&log);
-    let announcing = Announcing::new(scenario.capacity(), scenario.until);
-    let mut sim = simulate(scenario, seed, build, ((watch, announcing), log))?;
+    let watch = ElectionWatch::new(scenario.capacity(), scenario.until).telling(&log);
+    let announcements = AnnounceWatch::new(scenario.capacity(), scenario.until);
+    let mut sim = simulate(scenario, seed, build, ((watch, announcements), log))?;
     let end = sim.now();
     sim.observer_mut().0.0.finish(end);
-    let (watch, announcing) = &sim.observer().0;
+    let (watch, announcements) = &sim.observer().0;
     let agreement = watch.agreement();
-    let announced = announcing.summary(agreement.leader(), |node| sim.machine(node).is_some());
+    let announced = announcements.summary(agreement.leader(), |node| sim.machine(node).is_some());
     let values = [
         (Metric::TMax, announced.converged.map(|converged| converged.sent.as_secs_f64())),
         (Metric::NumMsgs, Some(f64::from(announced.messages))),

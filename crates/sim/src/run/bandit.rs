@@ -9,7 +9,7 @@ use bellwether_proto::{
 
 use super::{
     Outcome,
-    faults::{self, Word},
+    faults::{self, ExternalInputs},
     outcome, simulate,
     world::world_of,
 };
@@ -17,16 +17,16 @@ use crate::{
     engine::{Builder, Observer, Sim, State, Status, trace::TraceHash},
     invariant::{OlderLifeStops, Violation},
     observe::{
+        election::ElectionWatch,
         log::Log,
         metric::Metric,
-        requests::{Served, Serving},
+        requests::{RequestWatch, Served},
         traffic::counted,
-        watch::Watch,
     },
     scenario::{BanditSettings, Scenario},
     world::{
-        client::Party,
-        environment::{Change, Weather},
+        client::NodeOrClient,
+        environment::{Change, FailureProcess},
         network::Disconnected,
     },
 };
@@ -52,7 +52,7 @@ pub(super) fn run(
     let members: Arc<[NodeId]> = (0..u64::from(voters)).map(NodeId::new).collect();
     let config = settings.config;
     let build = move |me, seed, durable| Bandit::new(me, members.clone(), config, seed, durable);
-    let mut watch = Watch::new(scenario.capacity(), scenario.until).telling(&log);
+    let mut watch = ElectionWatch::new(scenario.capacity(), scenario.until).telling(&log);
     if config.profile() == Profile::Hardened {
         watch = watch.by_majority_of(voters);
     }
@@ -101,53 +101,57 @@ pub fn serve(
     let network = world_of(scenario, nodes, root)?;
     let hardened = settings.config.profile() == Profile::Hardened;
     let build = builder(settings, voters, place_of_client);
-    let observer = (Serving::new(nodes, voters, hardened), log);
+    let observer = (RequestWatch::new(nodes, voters, hardened), log);
     let mut sim = Sim::new(network, nodes, root, build, observer);
-    let weather = settings.environment.as_ref();
-    let mut weather = weather.map(|it| Weather::new(it, voters, root.named("environment")));
+    let process = settings.environment.as_ref();
+    let mut process = process.map(|it| FailureProcess::new(it, voters, root.named("environment")));
     let client = settings.client.is_some();
-    faults::play_at(&mut sim, scenario, root, Word::none(), |sim| {
+    faults::play_at(&mut sim, scenario, root, ExternalInputs::none(), |sim| {
         if client && sim.now() == Time::ZERO {
             sim.start(place_of_client, State::Lost);
         }
-        let Some(weather) = &mut weather else { return Time::NEVER };
-        while weather.next() <= sim.now() {
-            let changes = weather.step(sim.now());
+        let Some(process) = &mut process else { return Time::NEVER };
+        while process.next() <= sim.now() {
+            let changes = process.step(sim.now());
             apply(sim, &changes, hardened);
         }
-        weather.next()
+        process.next()
     })?;
     let end = sim.now();
-    let beliefs = |node| match sim.machine(node).and_then(Party::as_node) {
+    let beliefs = |node| match sim.machine(node).and_then(NodeOrClient::as_node) {
         Some(node) => node.estimates().arms().iter().map(|arm| (arm.mean, arm.weight)).collect(),
         None => Vec::new(),
     };
     let beliefs = (0..voters).map(beliefs).collect();
-    let failures = weather.map_or_else(Vec::new, |weather| weather.failures().to_vec());
+    let failures = process.map_or_else(Vec::new, |process| process.failures().to_vec());
     sim.observer_mut().0.finish(end, beliefs, failures);
-    let serving = &sim.observer().0;
+    let requests = &sim.observer().0;
     Ok(Account {
-        served: serving.served().clone(),
+        served: requests.served().clone(),
         trace: sim.trace_hash(),
-        values: counted(&sim, serving.values(client)),
-        violations: serving.violations().to_vec(),
-        sometimes: serving.sometimes(),
+        values: counted(&sim, requests.values(client)),
+        violations: requests.violations().to_vec(),
+        sometimes: requests.sometimes(),
     })
 }
 
-fn builder(settings: &BanditSettings, voters: u32, place_of_client: u32) -> Builder<Party> {
+fn builder(settings: &BanditSettings, voters: u32, place_of_client: u32) -> Builder<NodeOrClient> {
     let members: Arc<[NodeId]> = (0..u64::from(voters)).map(NodeId::new).collect();
     let (config, client) = (settings.config, settings.client);
     Box::new(move |me: Peer, seed, durable| match client {
         Some(client) if me.id.get() == u64::from(place_of_client) => {
-            Party::client(Client::new(me, members.clone(), client))
+            NodeOrClient::client(Client::new(me, members.clone(), client))
         }
-        _ => Party::node(Bandit::new(me, members.clone(), config, seed, durable)),
+        _ => NodeOrClient::node(Bandit::new(me, members.clone(), config, seed, durable)),
     })
 }
 
 /// Hardened nodes crash and start again; the others fall silent and go on as they were.
-fn apply<O: Observer<Party>>(sim: &mut Sim<Party, O>, changes: &[Change], hardened: bool) {
+fn apply<O: Observer<NodeOrClient>>(
+    sim: &mut Sim<NodeOrClient, O>,
+    changes: &[Change],
+    hardened: bool,
+) {
     for &change in changes {
         match (change, hardened) {
             (Change::Down(node), false) => sim.feed(node, Feed::Halted),

@@ -5,9 +5,9 @@ use bellwether_proto::election::central::{Central, Config, Memo};
 use super::{Outcome, outcome, simulate};
 use crate::{
     observe::{
-        central::{Centring, Oracle, Standing},
+        central::{CentralWatch, Oracle, Standing},
+        election::ElectionWatch,
         log::Log,
-        watch::Watch,
     },
     scenario::{Protocol, Scenario},
     world::network::Disconnected,
@@ -38,27 +38,27 @@ pub(super) fn run(
     seed: u64,
     log: Log<'_>,
 ) -> Result<Study, Disconnected> {
-    let watch = Watch::new(scenario.capacity(), scenario.until).telling(&log);
-    let centring = Centring::new(scenario.capacity(), Oracle::of(&config));
-    let observer = ((watch, centring), log);
+    let watch = ElectionWatch::new(scenario.capacity(), scenario.until).telling(&log);
+    let central = CentralWatch::new(scenario.capacity(), Oracle::of(&config));
+    let observer = ((watch, central), log);
     let memo = Memo::default();
     let build = Box::new(move |me, seed, _| Central::new(me, config, seed).sharing(&memo));
     let mut sim = simulate(scenario, seed, build, observer)?;
     let end = sim.now();
-    let (watch, centring) = &mut sim.observer_mut().0;
+    let (watch, central) = &mut sim.observer_mut().0;
     watch.finish(end);
-    centring.finish(end);
-    let (watch, centring) = &sim.observer().0;
-    let values = watch.values(end).into_iter().chain(centring.values(sim.counters()));
+    central.finish(end);
+    let (watch, central) = &sim.observer().0;
+    let values = watch.values(end).into_iter().chain(central.values(sim.counters()));
     let mut sometimes = watch.sometimes();
-    sometimes.push(centring.sometimes());
+    sometimes.push(central.sometimes());
     let outcome = Outcome {
-        violations: watch.violations().iter().chain(centring.violations()).cloned().collect(),
+        violations: watch.violations().iter().chain(central.violations()).cloned().collect(),
         sometimes,
         disagreements: watch.agreement().disagreements().to_vec(),
         ..outcome(&sim, seed, values)
     };
-    Ok(Study { outcome, standings: centring.standings().to_vec() })
+    Ok(Study { outcome, standings: central.standings().to_vec() })
 }
 
 #[cfg(test)]

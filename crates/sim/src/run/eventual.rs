@@ -10,16 +10,16 @@ use bellwether_proto::{
 
 use super::{
     Outcome,
-    faults::{self, Word},
-    membership::{self, Members, members, muffle},
+    faults::{self, ExternalInputs},
+    membership::{self, Members, biased_acks, members},
     outcome,
 };
 use crate::{
     engine::Sim,
     observe::{
-        eventual::{Electing, Electorate},
+        election::ElectionWatch,
+        eventual::{EventualNode, EventualWatch},
         log::Log,
-        watch::Watch,
     },
     scenario::{Roles, Scenario},
     world::network::Disconnected,
@@ -35,20 +35,20 @@ pub(super) fn run(
     roles: &Roles,
 ) -> Result<Outcome, Disconnected> {
     let made = members(scenario, seed, stacked(membership, election, roles.clone()))?;
-    let Members { world, build, survey } = made;
-    let electing = Electing::new(scenario.capacity(), election)
+    let Members { world, build, moved } = made;
+    let eventual = EventualWatch::new(scenario.capacity(), election)
         .with_roles(roles.attributes.clone(), roles.observers.clone());
-    let watch = Watch::new(scenario.capacity(), scenario.until).telling(&log);
+    let watch = ElectionWatch::new(scenario.capacity(), scenario.until).telling(&log);
     let acknowledges = |message: &stack::Message| match message {
         stack::Message::Membership(message) => membership::acknowledges(message),
         stack::Message::Election(..) | stack::Message::Churn(_) => false,
     };
-    let observer = ((watch, electing), log);
+    let observer = ((watch, eventual), log);
     let mut sim = Sim::new(world, scenario.capacity(), Seed::new(seed), build, observer)
-        .with_muffle(muffle(scenario, seed, acknowledges));
+        .with_selective_loss(biased_acks(scenario, seed, acknowledges));
     let elect = stack::Command { group: Group::default(), command: churn_tolerant::Command::Elect };
-    let word = Word { survey, elect: Some(elect), resign: None };
-    faults::play(&mut sim, scenario, Seed::new(seed), word)?;
+    let inputs = ExternalInputs { moved, elect: Some(elect), resign: None };
+    faults::play(&mut sim, scenario, Seed::new(seed), inputs)?;
     let mut unhealthiness = vec![0; sim.len() as usize];
     for machine in (0..sim.len()).filter_map(|node| sim.machine(node)) {
         for member in machine.membership().members() {
@@ -59,15 +59,15 @@ pub(super) fn run(
 }
 
 /// What an election came to that was watched for agreement too.
-pub(super) fn agreed_outcome<M: Electorate>(
-    mut sim: Sim<M, ((Watch, Electing), Log<'_>)>,
+pub(super) fn agreed_outcome<M: EventualNode>(
+    mut sim: Sim<M, ((ElectionWatch, EventualWatch), Log<'_>)>,
     seed: u64,
     unhealthiness: &[u64],
 ) -> Outcome {
     let end = sim.now();
     sim.observer_mut().0.0.finish(end);
-    let (watch, electing) = &sim.observer().0;
-    let values = watch.values(end).into_iter().chain(electing.values(unhealthiness));
+    let (watch, eventual) = &sim.observer().0;
+    let values = watch.values(end).into_iter().chain(eventual.values(unhealthiness));
     Outcome {
         violations: watch.violations().to_vec(),
         sometimes: watch.sometimes(),

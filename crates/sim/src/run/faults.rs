@@ -12,22 +12,22 @@ use crate::{
 };
 
 /// Says, when nodes have moved, what each of them is to be told about it.
-pub type Survey<M> = Box<dyn FnMut(&Placed) -> Vec<(u32, <M as Machine>::Feed)>>;
+pub type MoveFeeds<M> = Box<dyn FnMut(&Placed) -> Vec<(u32, <M as Machine>::Feed)>>;
 
 /// What the nodes of a simulation are told from outside when something happens to them.
-pub struct Word<M: Machine> {
+pub struct ExternalInputs<M: Machine> {
     /// When some have moved.
-    pub survey: Survey<M>,
+    pub moved: MoveFeeds<M>,
     /// When they are to elect; `None` where nobody can be asked to.
     pub elect: Option<M::Command>,
     /// When a leader is to hand over; likewise.
     pub resign: Option<M::Command>,
 }
 
-impl<M: Machine> Word<M> {
+impl<M: Machine> ExternalInputs<M> {
     /// Nothing.
     pub fn none() -> Self {
-        Self { survey: Box::new(|_| Vec::new()), elect: None, resign: None }
+        Self { moved: Box::new(|_| Vec::new()), elect: None, resign: None }
     }
 }
 
@@ -40,9 +40,9 @@ pub fn play<M: Machine, O: Observer<M> + Favourite>(
     sim: &mut Sim<M, O>,
     scenario: &Scenario,
     seed: Seed,
-    word: Word<M>,
+    inputs: ExternalInputs<M>,
 ) -> Result<(), Disconnected> {
-    play_looking(sim, scenario, seed, word, scenario.duration, |_| ())
+    play_looking(sim, scenario, seed, inputs, scenario.duration, |_| ())
 }
 
 /// The same, and `look` is called at time zero and then whenever it said: before anything happens at that instant, but
@@ -55,7 +55,7 @@ pub fn play_at<M: Machine, O: Observer<M> + Favourite>(
     sim: &mut Sim<M, O>,
     scenario: &Scenario,
     seed: Seed,
-    mut word: Word<M>,
+    mut inputs: ExternalInputs<M>,
     mut look: impl FnMut(&mut Sim<M, O>) -> Time,
 ) -> Result<(), Disconnected> {
     let mut schedule = Schedule::new(scenario, seed);
@@ -75,7 +75,7 @@ pub fn play_at<M: Machine, O: Observer<M> + Favourite>(
             return Ok(());
         }
         let Some(((at, _), step)) = schedule.steps.pop_first() else { return Ok(()) };
-        schedule.carry_out(sim, at, step, &mut word)?;
+        schedule.carry_out(sim, at, step, &mut inputs)?;
     }
 }
 
@@ -89,11 +89,11 @@ pub fn play_looking<M: Machine, O: Observer<M> + Favourite>(
     sim: &mut Sim<M, O>,
     scenario: &Scenario,
     seed: Seed,
-    word: Word<M>,
+    inputs: ExternalInputs<M>,
     every: Duration,
     mut look: impl FnMut(&mut Sim<M, O>),
 ) -> Result<(), Disconnected> {
-    play_at(sim, scenario, seed, word, |sim| {
+    play_at(sim, scenario, seed, inputs, |sim| {
         look(sim);
         sim.now() + every
     })
@@ -201,7 +201,7 @@ impl<'a> Schedule<'a> {
         sim: &mut Sim<M, O>,
         now: Time,
         step: Step,
-        word: &mut Word<M>,
+        inputs: &mut ExternalInputs<M>,
     ) -> Result<(), Disconnected> {
         match step {
             Step::Start(nodes) => sim.start_all(&nodes, State::Lost),
@@ -218,7 +218,7 @@ impl<'a> Schedule<'a> {
             Step::Begin(index) => {
                 let fault = &self.scenario.faults[index];
                 self.repeat(now, index, fault);
-                self.begin(sim, now, index, word)?;
+                self.begin(sim, now, index, inputs)?;
             }
         }
         Ok(())
@@ -237,15 +237,15 @@ impl<'a> Schedule<'a> {
         sim: &mut Sim<M, O>,
         now: Time,
         index: usize,
-        word: &mut Word<M>,
+        inputs: &mut ExternalInputs<M>,
     ) -> Result<(), Disconnected> {
         match &self.scenario.faults[index].kind {
             FaultKind::Crash(who) => self.live(sim, who)?.into_iter().for_each(|n| sim.crash(n)),
             FaultKind::Leave(who) => self.live(sim, who)?.into_iter().for_each(|n| sim.leave(n)),
             FaultKind::Elect(who) | FaultKind::Resign(who) => {
                 let command = match &self.scenario.faults[index].kind {
-                    FaultKind::Resign(_) => &word.resign,
-                    _ => &word.elect,
+                    FaultKind::Resign(_) => &inputs.resign,
+                    _ => &inputs.elect,
                 };
                 for node in self.live(sim, who)? {
                     if let Some(command) = command.clone() {
@@ -311,7 +311,7 @@ impl<'a> Schedule<'a> {
                 )?;
                 let news = match distances {
                     Distances::Stale => Vec::new(),
-                    Distances::Fresh => (word.survey)(&placed),
+                    Distances::Fresh => (inputs.moved)(&placed),
                 };
                 sim.change_network(|network| network.rearrange(placed));
                 news.into_iter().for_each(|(node, feed)| sim.feed(node, feed));

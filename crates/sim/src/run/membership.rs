@@ -10,21 +10,21 @@ use bellwether_proto::{
 use super::{
     Outcome,
     address_book::{contacts, readings},
-    faults::{self, Survey, Word},
+    faults::{self, ExternalInputs, MoveFeeds},
     outcome,
     promise::promise,
     world::world,
 };
 use crate::{
-    engine::{Builder, Muffle, Sim},
+    engine::{Builder, SelectiveLoss, Sim},
     lists::membership_trace::{MembershipTrace, Recorder, Suspects},
     observe::{
-        detection::{Detected, Detecting},
+        detection::{Detected, DetectionWatch},
         log::Log,
-        membership::Lists,
+        membership::MembershipWatch,
         metric::{Hops, Metric},
     },
-    scenario::{Lists as ListSource, Loss, Protocol, Scenario},
+    scenario::{Lists, Loss, Protocol, Scenario},
     world::network::{Disconnected, Network, Placed},
 };
 
@@ -34,17 +34,22 @@ pub(super) fn run(
     log: Log<'_>,
     config: medley::Config,
 ) -> Result<Outcome, Disconnected> {
-    let Members { world, build, survey } = members(scenario, seed, medley(config))?;
-    let lists = Lists::new(scenario.capacity(), promise(scenario, &config));
-    let watching = (Detecting::default(), lists);
-    let muffle = muffle(scenario, seed, acknowledges);
+    let Members { world, build, moved } = members(scenario, seed, medley(config))?;
+    let lists = MembershipWatch::new(scenario.capacity(), promise(scenario, &config));
+    let watching = (DetectionWatch::default(), lists);
+    let biased_acks = biased_acks(scenario, seed, acknowledges);
     let observer = (watching, log);
-    let mut sim =
-        Sim::new(world, scenario.capacity(), Seed::new(seed), build, observer).with_muffle(muffle);
-    faults::play(&mut sim, scenario, Seed::new(seed), Word { survey, ..Word::none() })?;
+    let mut sim = Sim::new(world, scenario.capacity(), Seed::new(seed), build, observer)
+        .with_selective_loss(biased_acks);
+    faults::play(
+        &mut sim,
+        scenario,
+        Seed::new(seed),
+        ExternalInputs { moved, ..ExternalInputs::none() },
+    )?;
     let end = sim.now();
     sim.observer_mut().0.1.finish(end);
-    let (Detecting(detection), lists) = &sim.observer().0;
+    let (DetectionWatch(detection), lists) = &sim.observer().0;
     let running = || (0..sim.len()).filter(|&node| sim.machine(node).is_some());
     let live = running().count() as u32;
     let listed: f64 = running().map(|node| f64::from(lists.listed_by(node))).sum();
@@ -109,7 +114,7 @@ pub fn record_memberships(
 ) -> Result<Vec<MembershipTrace>, Disconnected> {
     match scenario.protocol {
         Protocol::Medley(config)
-        | Protocol::OnLists { lists: ListSource::Recorded { membership: config, .. }, .. } => {
+        | Protocol::OnLists { lists: Lists::Recorded { membership: config, .. }, .. } => {
             record(scenario, seed, config, interval, readings)
         }
         _ => Ok(Vec::new()),
@@ -123,20 +128,21 @@ pub(super) fn record(
     interval: Duration,
     readings: &[Suspects],
 ) -> Result<Vec<MembershipTrace>, Disconnected> {
-    let Members { world, build, survey } = members(scenario, seed, medley(config))?;
+    let Members { world, build, moved } = members(scenario, seed, medley(config))?;
     let interval = interval.max(Duration::from_micros(1));
     let recorder = Recorder::new(scenario.capacity(), interval, scenario.digest(), seed);
     let mut recorders = vec![recorder; readings.len()];
-    let muffle = muffle(scenario, seed, acknowledges);
+    let biased_acks = biased_acks(scenario, seed, acknowledges);
     let seed = Seed::new(seed);
-    let mut sim = Sim::new(world, scenario.capacity(), seed, build, ()).with_muffle(muffle);
+    let mut sim =
+        Sim::new(world, scenario.capacity(), seed, build, ()).with_selective_loss(biased_acks);
     let look = |sim: &mut Sim<Medley, ()>| {
         for (recorder, suspects) in recorders.iter_mut().zip(readings) {
             recorder.look_by(sim, |machine, each| suspects.listed(machine, each));
         }
     };
-    let word = Word { survey, ..Word::none() };
-    faults::play_looking(&mut sim, scenario, seed, word, interval, look)?;
+    let inputs = ExternalInputs { moved, ..ExternalInputs::none() };
+    faults::play_looking(&mut sim, scenario, seed, inputs, interval, look)?;
     Ok(recorders.into_iter().map(Recorder::finish).collect())
 }
 
@@ -144,7 +150,7 @@ pub(super) fn record(
 pub(super) struct Members<M: Machine> {
     pub(super) world: Network,
     pub(super) build: Builder<M>,
-    pub(super) survey: Survey<M>,
+    pub(super) moved: MoveFeeds<M>,
 }
 
 pub(super) fn members<M: Machine<Feed = ContactChange>>(
@@ -163,8 +169,8 @@ pub(super) fn members<M: Machine<Feed = ContactChange>>(
         let contacts = contacts(&known.borrow(), me, members);
         make(me, seed, durable, contacts)
     });
-    let survey = Box::new(move |placed: &Placed| readings(&mut book.borrow_mut(), placed));
-    Ok(Members { world, build, survey })
+    let moved = Box::new(move |placed: &Placed| readings(&mut book.borrow_mut(), placed));
+    Ok(Members { world, build, moved })
 }
 
 fn medley(
@@ -174,11 +180,11 @@ fn medley(
 }
 
 /// What loses acknowledgements, where the scenario says so.
-pub(super) fn muffle<T>(
+pub(super) fn biased_acks<T>(
     scenario: &Scenario,
     seed: u64,
     acknowledges: impl Fn(&T) -> bool + 'static,
-) -> Option<Muffle<T>> {
+) -> Option<SelectiveLoss<T>> {
     let Loss::BiasedAcks { rate, nodes } = scenario.network.loss else { return None };
     let mut rng = Seed::new(seed).named("biased acks").rng();
     Some(Box::new(move |from, message| {

@@ -23,7 +23,7 @@ use bellwether_proto::{
     },
 };
 
-use self::{faults::Word, world::world};
+use self::{faults::ExternalInputs, world::world};
 pub use self::{
     membership::{record_membership, record_memberships},
     report::{Report, each_seed, run_many},
@@ -126,7 +126,7 @@ pub(super) fn simulate<M: Machine, O: Observer<M> + Favourite>(
     let seed = Seed::new(seed);
     let (network, nodes) = world(scenario, seed)?;
     let mut sim = Sim::new(network, nodes, seed, build, observer);
-    faults::play(&mut sim, scenario, seed, Word::none())?;
+    faults::play(&mut sim, scenario, seed, ExternalInputs::none())?;
     Ok(sim)
 }
 

@@ -14,13 +14,13 @@ use bellwether_proto::{
 
 use super::{
     Outcome,
-    faults::{self, Word},
+    faults::{self, ExternalInputs},
     outcome,
     world::world,
 };
 use crate::{
     engine::{Carrier, HostFeeds, Sim},
-    observe::{log::Log, node::Hosting},
+    observe::{log::Log, node::NodeWatch},
     scenario::{NodeSettings, Scenario},
     world::network::Disconnected,
 };
@@ -60,31 +60,31 @@ pub(super) fn run(
         superseded: Some(Fact::Superseded),
     };
     let others = |group| outsiders(scenario.capacity(), settings, group);
-    let hosting = Hosting::new(scenario.capacity(), scenario.until, &settings.common, others, &log);
-    let observer = (hosting, log);
+    let watch = NodeWatch::new(scenario.capacity(), scenario.until, &settings.common, others, &log);
+    let observer = (watch, log);
     let heard = Rc::new(Cell::new(Heard::default()));
     let carrier = settings.upgrading.then(|| carrier(Rc::clone(&heard)));
     let sim = Sim::new(network, nodes, root, build, observer).with_host_feeds(feeds);
     let sim = sim.with_carrier(carrier);
     let mut sim = sim.with_oversleep(OVERSLEEP);
-    faults::play(&mut sim, scenario, root, word(settings))?;
+    faults::play(&mut sim, scenario, root, inputs(settings))?;
     let end = sim.now();
     sim.observer_mut().0.finish(end);
     if let Heard { unreadable: Some(detail), .. } = heard.get() {
         sim.observer_mut().0.violate(end, UNDERSTOOD, detail.to_owned());
     }
-    let hosting = &sim.observer().0;
-    let values = hosting.values(end);
-    let mut sometimes = hosting.sometimes();
+    let watch = &sim.observer().0;
+    let values = watch.values(end);
+    let mut sometimes = watch.sometimes();
     if settings.upgrading {
         let Heard { tails, asides, .. } = heard.get();
         sometimes.push((UNDERSTOOD, "a later version spoke", tails > 0 && asides > 0));
     }
     Ok(Outcome {
-        violations: hosting.violations(),
+        violations: watch.violations(),
         sometimes,
-        disagreements: hosting.disagreements(),
-        ghosts: hosting.ghosts().clone(),
+        disagreements: watch.disagreements(),
+        ghosts: watch.ghosts().clone(),
         ..outcome(&sim, seed, values)
     })
 }
@@ -138,14 +138,18 @@ const UNDERSTOOD: &str = "later-versions-are-understood";
 
 /// What nodes are told of the first election: to elect, or to hand over. Where nobody can be asked to elect, a leader hands
 /// over.
-fn word(settings: &NodeSettings) -> Word<Node> {
-    let Some(election) = settings.common.elections.first() else { return Word::none() };
+fn inputs(settings: &NodeSettings) -> ExternalInputs<Node> {
+    let Some(election) = settings.common.elections.first() else { return ExternalInputs::none() };
     let group = Group::named(&election.name);
     let elect = match election.mode {
         ModeSettings::Eventual(_) => Command::Elect(group),
         _ => Command::Resign(group),
     };
-    Word { elect: Some(elect), resign: Some(Command::Resign(group)), ..Word::none() }
+    ExternalInputs {
+        elect: Some(elect),
+        resign: Some(Command::Resign(group)),
+        ..ExternalInputs::none()
+    }
 }
 
 /// What a clock that ticks every millisecond, on a host that is not idle, adds to a wait.

@@ -7,7 +7,7 @@ use bellwether_proto::{Seed, Time, election::churn_tolerant, membership::medley}
 use super::{
     Outcome,
     eventual::agreed_outcome,
-    faults::{self, Word},
+    faults::{self, ExternalInputs},
     membership::record,
     world::world,
 };
@@ -16,11 +16,11 @@ use crate::{
     invariant::OlderLifeStops,
     lists::{
         membership_trace::{MembershipTrace, Suspects},
-        snapshot::{Reel, Rolls},
-        trials::{self, Poll, Polls},
+        snapshot::{ListReplay, MemberLists},
+        trials::{self, ListTrials, Trial},
     },
-    observe::{eventual::Electing, log::Log, metric::Metric, watch::Watch},
-    scenario::{Initiator, Lists as ListSource, Missing, Scenario, SharedTrace, Trials},
+    observe::{election::ElectionWatch, eventual::EventualWatch, log::Log, metric::Metric},
+    scenario::{Initiator, Lists, Missing, Scenario, SharedTrace, Trials},
     world::network::{Disconnected, Network, place},
 };
 
@@ -29,26 +29,26 @@ pub(super) fn run(
     scenario: &Scenario,
     seed: u64,
     log: Log<'_>,
-    lists: &ListSource,
+    lists: &Lists,
     election: churn_tolerant::Config,
 ) -> Result<Outcome, Disconnected> {
     let nodes = scenario.capacity();
     let root = Seed::new(seed);
-    let (rolls, trace) = match lists {
-        ListSource::Recorded { membership, trials } => {
+    let (lists, trace) = match lists {
+        Lists::Recorded { membership, trials } => {
             return run_trials(scenario, seed, *membership, trials, election);
         }
-        ListSource::Missing(missing) => {
-            let mut rolls = Rolls::complete(nodes);
+        Lists::Missing(missing) => {
+            let mut lists = MemberLists::complete(nodes);
             let mut rng = root.named("lists").rng();
-            missing.iter().for_each(|&Missing { node, from }| rolls.miss(node, from, &mut rng));
-            (rolls, None)
+            missing.iter().for_each(|&Missing { node, from }| lists.miss(node, from, &mut rng));
+            (lists, None)
         }
-        ListSource::Trace { trace: SharedTrace(trace), from } => {
-            let mut rolls = Rolls::empty(nodes);
+        Lists::Trace { trace: SharedTrace(trace), from } => {
+            let mut lists = MemberLists::empty(nodes);
             let look = (from.as_micros() / trace.interval().as_micros()) as usize;
-            Reel::new(trace).seek(look + 1, &mut rolls);
-            (rolls, Some((trace, look)))
+            ListReplay::new(trace).seek(look + 1, &mut lists);
+            (lists, Some((trace, look)))
         }
     };
     // The field on which the lists were recorded, if the scenario describes the same.
@@ -59,19 +59,20 @@ pub(super) fn run(
         nodes,
         root.named("network").rng(),
     );
-    let rolls = Rc::new(RefCell::new(rolls));
-    let watch = Watch::new(nodes, scenario.until).telling(&log);
-    let observer = ((watch, Electing::new(nodes, election)), log);
-    let build = trials::builder(Rc::clone(&rolls), election);
+    let lists = Rc::new(RefCell::new(lists));
+    let watch = ElectionWatch::new(nodes, scenario.until).telling(&log);
+    let observer = ((watch, EventualWatch::new(nodes, election)), log);
+    let build = trials::builder(Rc::clone(&lists), election);
     let mut sim = Sim::new(network, nodes, root, build, observer);
-    let word = Word { elect: Some(churn_tolerant::Command::Elect), ..Word::none() };
+    let inputs =
+        ExternalInputs { elect: Some(churn_tolerant::Command::Elect), ..ExternalInputs::none() };
     let absent: Vec<u32> = {
-        let rolls = rolls.borrow();
-        let running: Vec<u32> = rolls.running().collect();
+        let lists = lists.borrow();
+        let running: Vec<u32> = lists.running().collect();
         (0..nodes).filter(|node| running.binary_search(node).is_err()).collect()
     };
     let mut seen = trace.map_or(0, |(_, look)| look + 1);
-    faults::play_looking(&mut sim, scenario, root, word, trials::REFRESH, |sim| {
+    faults::play_looking(&mut sim, scenario, root, inputs, trials::REFRESH, |sim| {
         let Some((trace, look)) = trace else { return };
         if sim.now() == Time::ZERO {
             absent.iter().for_each(|&node| sim.crash(node));
@@ -82,7 +83,7 @@ pub(super) fn run(
             seen += 1;
         }
     })?;
-    let unhealthiness = rolls.borrow().unhealthiness().to_vec();
+    let unhealthiness = lists.borrow().unhealthiness().to_vec();
     Ok(agreed_outcome(sim, seed, &unhealthiness))
 }
 
@@ -97,7 +98,7 @@ fn run_trials(
     let traces = record(scenario, seed, membership, trials.every, &[Suspects::Listed])?;
     let [trace] = <[MembershipTrace; 1]>::try_from(traces).expect("one reading, one trace");
     let root = Seed::new(seed).named("trials");
-    let mut polls = Polls::on_trace(world(scenario, Seed::new(seed))?.0, &trace, election);
+    let mut on_trace = ListTrials::on_trace(world(scenario, Seed::new(seed))?.0, &trace, election);
     let mut draws = root.rng();
     let first = trials.from.as_micros().div_ceil(trace.interval().as_micros()) as usize;
     let mut held: Vec<(usize, Option<u32>)> = match trials.initiator {
@@ -117,8 +118,8 @@ fn run_trials(
     let mut sums: Vec<(Metric, f64, u32)> = Vec::new();
     for (index, (look, initiator)) in (0..).zip(held) {
         let seed = root.indexed(index).rng().next();
-        let poll = Poll { look, initiator, limit: trials.limit, seed };
-        let (values, trace) = polls.hold(&poll);
+        let trial = Trial { look, initiator, limit: trials.limit, seed };
+        let (values, trace) = on_trace.hold(&trial);
         hash.fold(trace.get());
         sums.resize(values.len(), (Metric::Events, 0.0, 0));
         for ((metric, value), sum) in values.into_iter().zip(&mut sums) {

@@ -10,7 +10,7 @@ use bellwether_proto::{
 
 use super::{
     Outcome,
-    faults::{self, Word},
+    faults::{self, ExternalInputs},
     outcome, simulate,
     world::world,
 };
@@ -18,10 +18,10 @@ use crate::{
     engine::{Builder, Observer, Sim},
     invariant::Violation,
     observe::{
+        election::ElectionWatch,
         log::Log,
         metric::Metric,
-        ring::{Arbitrating, Findings, RingMember},
-        watch::Watch,
+        ring::{Findings, RingMember, RingWatch},
     },
     scenario::{Protocol, Scenario},
     world::network::Disconnected,
@@ -49,7 +49,7 @@ pub fn study(scenario: &Scenario, seed: u64, log: Log<'_>) -> Result<Option<Stud
         &Protocol::Ring(config) => {
             let make = member(scenario, config);
             let build: Builder<Ring> = Box::new(move |me, seed, _| make(me, seed));
-            let watch = Arbitrating::new(scenario.capacity(), config.session());
+            let watch = RingWatch::new(scenario.capacity(), config.session());
             let mut sim = simulate(scenario, seed, build, (watch, log))?;
             let end = sim.now();
             sim.observer_mut().0.finish(end);
@@ -64,32 +64,33 @@ pub fn study(scenario: &Scenario, seed: u64, log: Log<'_>) -> Result<Option<Stud
             let build: Builder<Leased> = Box::new(move |me, seed, durable| {
                 Leased::new(make(me, seed).with_witnesses(&witnesses), election, durable)
             });
-            let watch = Watch::new(scenario.capacity(), scenario.until).telling(&log);
-            let arbitrating = Arbitrating::new(scenario.capacity(), config.session());
+            let watch = ElectionWatch::new(scenario.capacity(), scenario.until).telling(&log);
+            let ring_watch = RingWatch::new(scenario.capacity(), config.session());
             let root = Seed::new(seed);
             let (network, nodes) = world(scenario, root)?;
-            let observer = ((watch, arbitrating), log);
+            let observer = ((watch, ring_watch), log);
             let mut sim = Sim::new(network, nodes, root, build, observer);
-            let word = Word { elect: Some(leased::Command::Resign), ..Word::none() };
-            faults::play(&mut sim, scenario, root, word)?;
+            let inputs =
+                ExternalInputs { elect: Some(leased::Command::Resign), ..ExternalInputs::none() };
+            faults::play(&mut sim, scenario, root, inputs)?;
             let end = sim.now();
-            let ((watch, arbitrating), _) = sim.observer_mut();
+            let ((watch, ring_watch), _) = sim.observer_mut();
             watch.finish(end);
-            arbitrating.finish(end);
-            let ((watch, arbitrating), _) = sim.observer();
+            ring_watch.finish(end);
+            let ((watch, ring_watch), _) = sim.observer();
             let mut values = watch.values(end).to_vec();
             let seconds = |d: Duration| d.as_secs_f64();
-            let worst = arbitrating.findings().fail_overs.iter().max().copied();
+            let worst = ring_watch.findings().fail_overs.iter().max().copied();
             values.extend([
-                (Metric::LeaseOverlap, Some(seconds(arbitrating.overlap()))),
-                (Metric::SmallestGap, arbitrating.smallest_gap().map(seconds)),
+                (Metric::LeaseOverlap, Some(seconds(ring_watch.overlap()))),
+                (Metric::SmallestGap, ring_watch.smallest_gap().map(seconds)),
                 (Metric::FailOver, worst.map(seconds)),
-                (Metric::LeaderlessTime, Some(seconds(arbitrating.findings().leaderless))),
+                (Metric::LeaderlessTime, Some(seconds(ring_watch.findings().leaderless))),
             ]);
-            let mut study = conclude(&sim, seed, arbitrating, values, watch.violations().to_vec());
+            let mut study = conclude(&sim, seed, ring_watch, values, watch.violations().to_vec());
             study.outcome.disagreements = watch.agreement().disagreements().to_vec();
             study.outcome.sometimes =
-                watch.sometimes().into_iter().chain(arbitrating.sometimes(true)).collect();
+                watch.sometimes().into_iter().chain(ring_watch.sometimes(true)).collect();
             Ok(Some(study))
         }
         _ => Ok(None),
@@ -99,7 +100,7 @@ pub fn study(scenario: &Scenario, seed: u64, log: Log<'_>) -> Result<Option<Stud
 fn conclude<M: RingMember, O: Observer<M>>(
     sim: &Sim<M, O>,
     seed: u64,
-    watch: &Arbitrating,
+    watch: &RingWatch,
     mut values: Vec<(Metric, Option<f64>)>,
     mut violations: Vec<Violation>,
 ) -> Study {

@@ -36,7 +36,7 @@ pub use self::node::NodeSettings;
 pub(crate) use self::read::THESIS;
 pub use crate::{
     engine::State,
-    observe::watch::Until,
+    observe::election::Until,
     world::settings::{
         Cluster, Delay, DelayLaw, LevyProfile, LinkLoss, Loss, Mobility, MoveLaw, NetworkSettings,
         NodeLoss, Per, Placement, Radio, Routing, SharedMovement, Wifi,

@@ -8,7 +8,7 @@ use bellwether_proto::{
 
 /// A node or the client.
 #[derive(Clone, Debug)]
-pub enum Party {
+pub enum NodeOrClient {
     /// A node.
     Node {
         /// It.
@@ -43,7 +43,7 @@ pub enum Event {
     Client(bandit::client::Event),
 }
 
-impl Party {
+impl NodeOrClient {
     /// A node.
     pub fn node(node: Bandit) -> Self {
         Self::Node { node: Box::new(node), out: Outbox::new() }
@@ -61,17 +61,9 @@ impl Party {
             Self::Client { .. } => None,
         }
     }
-
-    /// The client, if it is one.
-    pub fn as_client(&self) -> Option<&Client> {
-        match self {
-            Self::Node { .. } => None,
-            Self::Client { client, .. } => Some(client),
-        }
-    }
 }
 
-impl Machine for Party {
+impl Machine for NodeOrClient {
     type Message = Message;
     type Timer = Timer;
     type Feed = Feed;
@@ -134,7 +126,7 @@ impl Machine for Party {
     }
 }
 
-impl Election for Party {
+impl Election for NodeOrClient {
     fn leadership(&self) -> Leadership {
         match self {
             Self::Node { node, .. } => node.leadership(),

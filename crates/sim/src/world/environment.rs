@@ -189,7 +189,7 @@ pub enum Change {
 
 /// An environment as it comes.
 #[derive(Clone, Debug)]
-pub struct Weather {
+pub struct FailureProcess {
     environment: Environment,
     /// `f`: at most so many are down.
     most: usize,
@@ -207,7 +207,7 @@ pub struct Weather {
     next_move: Time,
 }
 
-impl Weather {
+impl FailureProcess {
     /// Everybody is up until time zero, when the first fail.
     pub fn new(environment: &Environment, nodes: u32, seed: Seed) -> Self {
         let nodes = nodes as usize;
@@ -420,12 +420,12 @@ mod tests {
     fn counted(failures: &[f64], periods: u32) -> (Vec<u32>, Vec<u32>) {
         let environment = block(Machines::Each(failures.to_vec()));
         let nodes = failures.len();
-        let mut weather = Weather::new(&environment, nodes as u32, Seed::new(40));
+        let mut process = FailureProcess::new(&environment, nodes as u32, Seed::new(40));
         let (mut down, mut sizes) = (vec![0; nodes], vec![0; nodes + 1]);
         for _ in 0..periods {
-            let now = weather.next();
-            weather.step(now);
-            let are: Vec<usize> = (0..nodes).filter(|&node| weather.down[node].is_some()).collect();
+            let now = process.next();
+            process.step(now);
+            let are: Vec<usize> = (0..nodes).filter(|&node| process.down[node].is_some()).collect();
             are.iter().for_each(|&node| down[node] += 1);
             sizes[are.len()] += 1;
         }
@@ -550,17 +550,17 @@ mod tests {
         let every = Duration::from_secs(180);
         let migration = |law| Some(Migration { every, law });
         let rotating = Environment { migration: migration(MigrationLaw::Rotate), ..block(each) };
-        let mut weather = Weather::new(&rotating, 3, Seed::new(1));
-        weather.step(Time::ZERO + every);
-        assert_eq!(weather.failures(), [0.2, 0.3, 0.1], "node 0 on the machine of node 1");
+        let mut process = FailureProcess::new(&rotating, 3, Seed::new(1));
+        process.step(Time::ZERO + every);
+        assert_eq!(process.failures(), [0.2, 0.3, 0.1], "node 0 on the machine of node 1");
         let law = MigrationLaw::Redraw { draws: 2 };
         let redrawn = Environment { migration: migration(law), ..block(Machines::table_1()) };
-        let mut weather = Weather::new(&redrawn, 40, Seed::new(1));
-        let first = weather.failures().to_vec();
-        weather.step(Time::ZERO + every);
-        assert_ne!(weather.failures(), first);
-        weather.step(Time::ZERO + every * 2);
-        assert_eq!(weather.failures(), first);
+        let mut process = FailureProcess::new(&redrawn, 40, Seed::new(1));
+        let first = process.failures().to_vec();
+        process.step(Time::ZERO + every);
+        assert_ne!(process.failures(), first);
+        process.step(Time::ZERO + every * 2);
+        assert_eq!(process.failures(), first);
     }
 
     #[test]
@@ -570,15 +570,15 @@ mod tests {
             repair: Repair::text(),
             ..block(Machines::Each(S40_11.to_vec()))
         };
-        let mut weather = Weather::new(&environment, 11, Seed::new(7));
+        let mut process = FailureProcess::new(&environment, 11, Seed::new(7));
         let mut changes = 0;
         let mut last = Time::ZERO;
         for _ in 0..20_000 {
-            let now = weather.next();
+            let now = process.next();
             assert!(now > last || last == Time::ZERO, "time stands still at {now}");
             last = now;
-            changes += weather.step(now).len();
-            let down = weather.down.iter().filter(|down| down.is_some()).count();
+            changes += process.step(now).len();
+            let down = process.down.iter().filter(|down| down.is_some()).count();
             assert!((4..=5).contains(&down), "{down} at {now}");
         }
         assert!(changes > 20_000);

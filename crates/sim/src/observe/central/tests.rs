@@ -3,36 +3,36 @@
 use super::*;
 
 /// Nodes in a row, all up, each naming one.
-fn row(named: &[u32], oracle: Oracle) -> Centring {
+fn row(named: &[u32], oracle: Oracle) -> CentralWatch {
     let nodes = named.len() as u32;
-    let mut centring = Centring::new(nodes, oracle);
+    let mut central = CentralWatch::new(nodes, oracle);
     for node in 1..nodes {
-        centring.truth.connect(node - 1, node);
+        central.truth.connect(node - 1, node);
     }
-    centring.up.fill(true);
-    centring.named = named.iter().copied().map(Some).collect();
-    centring.component = centring.truth.graph().components();
-    centring.find_centres();
-    centring.recount();
-    centring
+    central.up.fill(true);
+    central.named = named.iter().copied().map(Some).collect();
+    central.component = central.truth.graph().components();
+    central.find_centres();
+    central.recount();
+    central
 }
 
-fn value(centring: &Centring, metric: Metric) -> Option<f64> {
-    centring.values(&Counters::default()).into_iter().find(|(other, _)| *other == metric).unwrap().1
+fn value(central: &CentralWatch, metric: Metric) -> Option<f64> {
+    central.values(&Counters::default()).into_iter().find(|(other, _)| *other == metric).unwrap().1
 }
 
 #[test]
 fn v15_instability_and_paths() {
-    let mut centring = row(&[2, 2, 3, 3], Oracle::Oldest);
-    centring.finish(Time::from_micros(1_000_000));
-    assert_eq!(value(&centring, Metric::Instability), Some(0.5));
-    assert_eq!(value(&centring, Metric::SplitComponents), Some(1.0));
-    assert_eq!(value(&centring, Metric::StaleLeaders), Some(0.0));
-    let mut centring = row(&[1, 1, 1, 1, 1], Oracle::Closeness);
-    centring.finish(Time::ZERO);
-    assert_eq!(value(&centring, Metric::MedianPath), Some(1.0), "of 0, 1, 1, 2, 3");
-    assert_eq!(value(&centring, Metric::Diameter), Some(4.0));
-    assert_eq!(value(&centring, Metric::RelativePath), Some(0.75));
+    let mut central = row(&[2, 2, 3, 3], Oracle::Oldest);
+    central.finish(Time::from_micros(1_000_000));
+    assert_eq!(value(&central, Metric::Instability), Some(0.5));
+    assert_eq!(value(&central, Metric::SplitComponents), Some(1.0));
+    assert_eq!(value(&central, Metric::StaleLeaders), Some(0.0));
+    let mut central = row(&[1, 1, 1, 1, 1], Oracle::Closeness);
+    central.finish(Time::ZERO);
+    assert_eq!(value(&central, Metric::MedianPath), Some(1.0), "of 0, 1, 1, 2, 3");
+    assert_eq!(value(&central, Metric::Diameter), Some(4.0));
+    assert_eq!(value(&central, Metric::RelativePath), Some(0.75));
 }
 
 #[test]
@@ -51,12 +51,12 @@ fn the_right_leader_depends_on_the_oracle() {
 
 #[test]
 fn a_leader_outside_the_component_is_stale() {
-    let mut centring = row(&[2, 2, 2, 2], Oracle::Closeness);
-    centring.truth.disconnect(1, 2);
-    centring.component = centring.truth.graph().components();
-    centring.find_centres();
-    centring.recount();
-    assert_eq!(centring.right, [1, 1, 3, 3]);
-    assert_eq!((centring.now.stale, centring.now.wrong, centring.now.components), (2, 4, 2));
-    assert_eq!(centring.now.split, 0, "wrong, but of one mind");
+    let mut central = row(&[2, 2, 2, 2], Oracle::Closeness);
+    central.truth.disconnect(1, 2);
+    central.component = central.truth.graph().components();
+    central.find_centres();
+    central.recount();
+    assert_eq!(central.right, [1, 1, 3, 3]);
+    assert_eq!((central.now.stale, central.now.wrong, central.now.components), (2, 4, 2));
+    assert_eq!(central.now.split, 0, "wrong, but of one mind");
 }

@@ -31,7 +31,7 @@ pub enum Until {
 }
 
 /// Watches the answers of all nodes of an election.
-pub struct Watch {
+pub struct ElectionWatch {
     answers: Vec<Option<Leadership>>,
     agreement: Agreement,
     invariants: Vec<Box<dyn Invariant>>,
@@ -42,7 +42,7 @@ pub struct Watch {
     outsiders: BTreeSet<NodeId>,
 }
 
-impl Watch {
+impl ElectionWatch {
     /// Watches `nodes` nodes, and is done when `until` says.
     pub fn new(nodes: u32, until: Until) -> Self {
         Self {
@@ -164,7 +164,7 @@ impl Watch {
     }
 }
 
-impl<M: Election> Observer<M> for Watch {
+impl<M: Election> Observer<M> for ElectionWatch {
     fn started(&mut self, now: Time, node: NodeId, state: State) {
         self.note(now, node, true, None);
         if state == State::Lost {
@@ -195,7 +195,7 @@ impl<M: Election> Observer<M> for Watch {
     }
 }
 
-impl Favourite for Watch {
+impl Favourite for ElectionWatch {
     fn favourite(&self) -> Option<u32> {
         self.agreement.favourite().map(|node| node.get() as u32)
     }
