@@ -426,7 +426,7 @@ fn announced(name: &'static str, config: Config) -> Subject {
 /// A case made concrete: a scenario, and from when on all is quiet.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Trial {
-    /// The world.
+    /// The world in which it runs.
     pub scenario: Scenario,
     /// Nothing new goes wrong from here on.
     pub quiet_from: Time,
@@ -566,7 +566,7 @@ pub type Situation = (&'static str, &'static str, bool);
 /// What a sweep of seeds over one case found.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Verdict {
-    /// The case.
+    /// The case that was tried.
     pub case: Case,
     /// How many seeds were tried.
     pub seeds: u64,

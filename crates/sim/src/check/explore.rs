@@ -206,7 +206,7 @@ fn give<M: Machine>(
 pub struct Step<'a, M: Machine> {
     /// When: by the clock on the wall, or, in any order, by the node's own.
     pub now: Time,
-    /// Who.
+    /// The life of a node that was given something.
     pub peer: Peer,
     /// What has become of it.
     pub machine: &'a M,
@@ -238,7 +238,7 @@ impl<'a, M: Machine> Step<'a, M> {
 /// The last state of a history.
 #[derive(Debug)]
 pub struct End<'a, M: Machine> {
-    /// When.
+    /// When the history ended.
     pub now: Time,
     /// All nodes; those that are down are no machine.
     pub nodes: Vec<(Peer, Option<&'a M>)>,

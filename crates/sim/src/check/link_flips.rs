@@ -17,7 +17,7 @@ use bellwether_proto::{
     topology::{Graph, criterion},
 };
 
-/// What happens.
+/// How links come and go in a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Flips {
     /// How many nodes there are.
@@ -71,7 +71,7 @@ pub struct Ending {
     pub wrong_leader: bool,
     /// Somebody tells of itself that it hears others than it does.
     pub own_view_wrong: bool,
-    /// Messages sent.
+    /// How many messages were sent.
     pub messages: u64,
     /// From the last flip until nothing happened any more, or what happened changed nothing.
     pub took: Duration,

@@ -74,7 +74,7 @@ pub type SelectiveLoss<T> = Box<dyn FnMut(u32, &T) -> bool>;
 pub enum Status {
     /// Not there yet.
     Absent,
-    /// Running.
+    /// It handles what comes in.
     Up,
     /// Running, but only to say goodbye.
     Leaving,
@@ -82,7 +82,7 @@ pub enum Status {
     Paused,
     /// Runs, but nothing it says gets out and nothing said to it gets in.
     Choked,
-    /// Crashed.
+    /// It has crashed, and may start again.
     Down,
     /// Gone for good.
     Left,
@@ -257,7 +257,7 @@ impl<M: Machine, O: Observer<M>> Sim<M, O> {
         self.hash
     }
 
-    /// Who watches.
+    /// The observer of the run.
     pub fn observer(&self) -> &O {
         &self.observer
     }

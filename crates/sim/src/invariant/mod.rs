@@ -42,9 +42,9 @@ pub use self::{
 /// A node gave an answer other than its last.
 #[derive(Clone, Copy, Debug)]
 pub struct Sighting {
-    /// When.
+    /// When it answered.
     pub now: Time,
-    /// Who answered.
+    /// The node that answered.
     pub node: NodeId,
     /// What it answered.
     pub leadership: Leadership,
@@ -62,7 +62,7 @@ pub struct Record {
 }
 
 impl Record {
-    /// A record.
+    /// A record of this state, life and incarnation.
     pub const fn new(state: medley::State, boot: u64, incarnation: u32) -> Self {
         Self { state, boot: Boot::new(boot), incarnation: Incarnation::new(incarnation) }
     }
@@ -102,9 +102,9 @@ pub trait Invariant {
 /// A property that did not hold.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Violation {
-    /// The property.
+    /// The name of the property.
     pub invariant: &'static str,
-    /// When.
+    /// When it did not hold.
     pub at: Time,
     /// The values that contradict it.
     pub detail: String,

@@ -27,9 +27,9 @@ use crate::{
 /// How far the lists disagreed at one look.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Inconsistency {
-    /// When.
+    /// The instant of the look.
     pub at: Time,
-    /// Live nodes.
+    /// How many nodes were live.
     pub live: u32,
     /// `c_i` of every live node that some other live node's list lacks.
     pub missing: BTreeMap<NodeId, u32>,
@@ -45,7 +45,7 @@ impl Inconsistency {
 /// What `c` came to over a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Course {
-    /// The largest.
+    /// The largest `c` of all looks.
     pub max: u32,
     /// Its mean, deviation and percentiles over the looks.
     pub summary: Summary,

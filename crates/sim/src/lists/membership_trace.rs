@@ -70,16 +70,16 @@ pub enum Change {
     Down,
 }
 
-/// One change.
+/// One change of one list.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Feed {
     /// When it was first seen.
     pub at: Time,
     /// On whose list.
     pub node: NodeId,
-    /// Of whom.
+    /// The member that it is about.
     pub member: NodeId,
-    /// What.
+    /// What has changed.
     pub change: Change,
 }
 
@@ -192,7 +192,7 @@ impl MembershipTrace {
         list.remove(&node).map(|_| list)
     }
 
-    /// The bytes.
+    /// The trace in the format of the module.
     pub fn to_bytes(&self) -> Vec<u8> {
         let mut out = MAGIC.to_vec();
         out.push(VERSION);

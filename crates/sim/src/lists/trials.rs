@@ -36,7 +36,7 @@ pub struct ListTrials<'a> {
     begin: Time,
 }
 
-/// One election.
+/// One election on given lists.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Trial {
     /// At which look of the trace it begins: what has changed since the look before is the first that nodes are told.

@@ -33,7 +33,7 @@ impl Announcement for bellwether_proto::election::announce::baseline::Data {
     }
 }
 
-/// Watches announcements.
+/// Watches who announces itself, and who hears it.
 #[derive(Clone, Debug)]
 pub struct AnnounceWatch {
     /// When each node announced, and the number of the message.
@@ -52,7 +52,7 @@ pub struct AnnounceWatch {
 /// What the announcements of one run came to.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Announced {
-    /// Announcements sent.
+    /// How many announcements were sent.
     pub messages: u32,
     /// Nodes that announced at all.
     pub announcers: u32,

@@ -49,7 +49,7 @@ impl Oracle {
 /// How things stood at one instant of a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Standing {
-    /// When.
+    /// The instant in question.
     pub at: Time,
     /// The share of time of all nodes until then in which they named the wrong leader.
     pub instability: f64,

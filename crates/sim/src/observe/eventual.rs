@@ -27,7 +27,7 @@ pub trait EventualNode: Election<Message: EventualMessage> {
 
 /// A message that may belong to such an election.
 pub trait EventualMessage {
-    /// That message.
+    /// The message of the election, if it is one.
     fn election_message(&self) -> Option<&Message>;
 }
 

@@ -9,7 +9,7 @@ use crate::engine::{Observer, State};
 /// One thing that happened.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Entry {
-    /// When.
+    /// When it happened.
     pub at: Time,
     /// To whom, or who did it.
     pub node: NodeId,
@@ -17,16 +17,16 @@ pub struct Entry {
     /// `send`, `broadcast`, `multicast`, `persist`, `not-kept`, `emit`, `wait`, `stop`; and of an
     /// earlier life that runs on beside it, `ghost`, `ghost-gone`.
     pub what: &'static str,
-    /// The particulars.
+    /// The particulars, as text.
     pub detail: String,
 }
 
 /// Whom a node of an election names from now on.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Naming {
-    /// When.
+    /// From when on.
     pub at: Time,
-    /// Who.
+    /// The node that names somebody.
     pub node: NodeId,
     /// Whether it is running.
     pub up: bool,
@@ -52,7 +52,7 @@ impl<'a> Log<'a> {
         Self::default()
     }
 
-    /// To `sink`.
+    /// Hands every step to `sink`.
     pub fn to(sink: &'a mut dyn FnMut(Entry)) -> Self {
         Self { sink: Some(sink), namings: None }
     }

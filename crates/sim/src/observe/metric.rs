@@ -28,7 +28,7 @@ pub enum Metric {
     LeaderlessAtEnd,
     /// When the announcement was sent by which the last live node heard of the leader.
     TMax,
-    /// Announcements sent.
+    /// How many announcements were sent.
     NumMsgs,
     /// Which announcement of the leader's it was by which the last live node heard of it, from 1.
     Rounds,
@@ -177,7 +177,7 @@ pub enum Metric {
     /// From a crash that made the wrong leader of whom others named to the first instant at which all named the right
     /// ones; the mean.
     CrashElectionTime,
-    /// Pings answered.
+    /// How many pings were answered.
     Acked,
     /// Pings unanswered when they were checked.
     Missed,
@@ -231,7 +231,7 @@ impl Hops {
         all
     };
 
-    /// How many.
+    /// The number of hops.
     pub const fn get(self) -> usize {
         self.0
     }
@@ -252,11 +252,11 @@ pub enum Unit {
     Seconds,
     /// A share between 0 and 1.
     Ratio,
-    /// How many.
+    /// A number of things.
     Count,
-    /// Bytes.
+    /// A number of bytes.
     Bytes,
-    /// Joules.
+    /// An energy in joules.
     Joules,
 }
 
@@ -508,15 +508,15 @@ impl fmt::Display for Unit {
 pub struct Summary {
     /// Runs with a value.
     pub count: usize,
-    /// Arithmetic mean.
+    /// The arithmetic mean.
     pub mean: f64,
     /// Sample standard deviation; zero for a single run.
     pub sd: f64,
-    /// Median.
+    /// Half of all are at most this.
     pub p50: f64,
-    /// Ninety-fifth percentile.
+    /// 95% of all are at most this.
     pub p95: f64,
-    /// Ninety-ninth percentile.
+    /// 99% of all are at most this.
     pub p99: f64,
 }
 

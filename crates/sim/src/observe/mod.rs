@@ -16,7 +16,7 @@ pub mod traffic;
 
 /// Somebody who knows whom most nodes name as their leader.
 pub trait Favourite {
-    /// That node.
+    /// The node that most others name, if they name any.
     fn favourite(&self) -> Option<u32>;
 }
 

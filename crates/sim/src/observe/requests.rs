@@ -45,9 +45,9 @@ pub struct Served {
     pub sent: [u64; Kind::COUNT],
     /// Terms in which some node has shared a list; of the hardened profile alone.
     pub terms: u64,
-    /// Most nodes that named themselves at once, and for how long more than one did.
+    /// Most nodes that named themselves at once.
     pub most_leading: u32,
-    /// The latter.
+    /// For how long more than one node named itself.
     pub several: Duration,
     /// What each node believes of each in the end, and on how many samples; empty for one that is down.
     pub beliefs: Vec<Vec<(f64, u64)>>,

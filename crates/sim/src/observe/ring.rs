@@ -16,7 +16,7 @@ use crate::{
 
 /// A machine that is, or stands on, a member of a ring.
 pub trait RingMember: Machine {
-    /// The member.
+    /// The member of the ring.
     fn ring(&self) -> &Ring;
 
     /// The ring's part of a message.
@@ -76,9 +76,9 @@ impl RingMember for Leased {
 pub struct Findings {
     /// From a crash to each monitor's suspicion.
     pub suspected: Vec<Duration>,
-    /// The first and the last of each crash.
+    /// From a crash to the first suspicion of it.
     pub first_suspected: Vec<Duration>,
-    /// See above.
+    /// From a crash to the last suspicion of it.
     pub last_suspected: Vec<Duration>,
     /// From a crash to each member's burial.
     pub buried: Vec<Duration>,
@@ -161,7 +161,7 @@ impl RingWatch {
         }
     }
 
-    /// What happened.
+    /// What happened on the ring.
     pub fn findings(&self) -> &Findings {
         &self.found
     }

@@ -25,7 +25,7 @@ pub struct ExternalInputs<M: Machine> {
 }
 
 impl<M: Machine> ExternalInputs<M> {
-    /// Nothing.
+    /// Nodes are told nothing.
     pub fn none() -> Self {
         Self { moved: Box::new(|_| Vec::new()), elect: None, resign: None }
     }

@@ -21,7 +21,7 @@ pub struct Report {
     pub digest: TraceHash,
     /// The first seed; the others follow it one by one.
     pub seed: u64,
-    /// The runs.
+    /// What each run came to.
     pub outcomes: Vec<Outcome>,
 }
 

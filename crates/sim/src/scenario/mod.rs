@@ -161,7 +161,7 @@ pub enum Protocol {
     ChurnTolerant {
         /// What the election stands on.
         membership: medley::Config,
-        /// The election.
+        /// What the election is configured as.
         election: churn_tolerant::Config,
         /// Who is what in it.
         roles: Roles,
@@ -172,7 +172,7 @@ pub enum Protocol {
     Leased {
         /// What the election stands on.
         membership: ring::Config,
-        /// The election.
+        /// What the election is configured as.
         election: leased::Config,
         /// Who votes and never leads.
         witnesses: Vec<u32>,
@@ -181,7 +181,7 @@ pub enum Protocol {
     OnLists {
         /// Where the lists come from.
         lists: Lists,
-        /// The election.
+        /// What the election is configured as.
         election: churn_tolerant::Config,
     },
     /// `[node]`: what an agent runs, with an agent's settings.
@@ -194,14 +194,14 @@ pub enum Lists {
     /// `[membership] kind = "medley"` with `elections`: a run of the membership alone, with all faults, is recorded;
     /// then elections are tried on its lists.
     Recorded {
-        /// The membership.
+        /// What is recorded.
         membership: medley::Config,
-        /// The elections.
+        /// What is tried on the recorded lists.
         trials: Trials,
     },
     /// `[membership] kind = "trace"`: lists recorded before.
     Trace {
-        /// The lists.
+        /// What was recorded.
         trace: SharedTrace,
         /// The run begins with the lists as of then.
         from: Duration,
@@ -238,7 +238,7 @@ pub enum Initiator {
 /// A node that is missing from some lists.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub struct Missing {
-    /// The node.
+    /// The number of the node.
     pub node: u32,
     /// From how many other lists, drawn anew for every seed.
     pub from: u32,
@@ -297,7 +297,7 @@ pub struct Fault {
     pub every: Option<Duration>,
     /// No repetition at or after this instant; `None` for the whole run.
     pub until: Option<Duration>,
-    /// What.
+    /// What goes wrong.
     pub kind: FaultKind,
 }
 
@@ -340,13 +340,13 @@ pub enum FaultKind {
     Leave(Who),
     /// New nodes start.
     Join {
-        /// How many.
+        /// How many nodes join.
         count: u32,
     },
     /// Live nodes freeze: nothing is handled, datagrams pile up to `buffer` (the oldest are kept),
     /// and all of it is handled at the end.
     Pause {
-        /// Which nodes.
+        /// Which nodes are frozen.
         who: Who,
         /// For how long.
         length: Duration,
@@ -356,7 +356,7 @@ pub enum FaultKind {
     /// Live nodes get too little of something: for a while each is held up and runs by turns, the first
     /// time after a random part of a turn; what comes meanwhile waits as in [`Pause`](Self::Pause).
     Starve {
-        /// Which nodes.
+        /// Which nodes are starved.
         who: Who,
         /// What they are starved of.
         of: Lack,
@@ -414,18 +414,18 @@ pub enum FaultKind {
     /// Live nodes change their places at once, and the links with them; all places are drawn anew until the
     /// live nodes hang together as before.
     Move {
-        /// Which nodes.
+        /// Which nodes move.
         who: Who,
         /// How far at most, in the placement's unit.
         distance: f64,
-        /// Where to.
+        /// How directions are drawn.
         law: MoveLaw,
         /// What the nodes learn of it.
         distances: Distances,
     },
     /// Clocks of live nodes run fast or slow from now on.
     Drift {
-        /// Whose.
+        /// Whose clocks drift.
         who: Who,
         /// Parts per million; negative is slow.
         ppm: i32,
@@ -433,7 +433,7 @@ pub enum FaultKind {
     /// For a while, the disks of live nodes keep nothing new. Whoever persists something meanwhile is told, or
     /// crashes if it cannot be.
     Disk {
-        /// Which nodes.
+        /// Whose disks fail.
         who: Who,
         /// For how long.
         length: Duration,
@@ -442,13 +442,13 @@ pub enum FaultKind {
     /// goes from now on that is sent to it. The earlier lives run on and talk from the same places, until they
     /// hear of the later ones from somebody who has heard those.
     Clone {
-        /// Which nodes.
+        /// Whose identities are cloned.
         who: Who,
     },
     /// Nodes of the start are not there before an instant, and start then as all do at the beginning. From the
     /// start, whatever [`Fault::at`] says.
     Late {
-        /// Which nodes.
+        /// Which nodes start late.
         who: Who,
         /// From the start of the run.
         until: Duration,
@@ -457,7 +457,7 @@ pub enum FaultKind {
     /// Whoever persists something meanwhile is told; who cannot be told has a disk that takes no time. A disk that takes
     /// longer than the fault lasts hangs.
     SlowDisk {
-        /// Which nodes.
+        /// Whose disks are slow.
         who: Who,
         /// Every write takes up to this long.
         by: Duration,
@@ -481,7 +481,7 @@ pub enum Distances {
 /// Which nodes a fault hits. Random choices come from the run's seed.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Who {
-    /// Exactly these.
+    /// The nodes of exactly these numbers.
     Nodes(Vec<u32>),
     /// This many of those it could hit, at random.
     Count(u32),

@@ -9,16 +9,16 @@ use bellwether_proto::{
 /// A node or the client.
 #[derive(Clone, Debug)]
 pub enum NodeOrClient {
-    /// A node.
+    /// A node of the election.
     Node {
-        /// It.
+        /// The machine of the node.
         node: Box<Bandit>,
         /// Where it leaves its effects, empty between two inputs.
         out: OutboxOf<Bandit>,
     },
-    /// The client.
+    /// The client that asks the leader.
     Client {
-        /// It.
+        /// The machine of the client.
         client: Client,
         /// Where it leaves its effects, empty between two inputs.
         out: OutboxOf<Client>,
@@ -28,28 +28,28 @@ pub enum NodeOrClient {
 /// Why one of them wants to be woken.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Timer {
-    /// A node.
+    /// The reason of a node.
     Node(bandit::Timer),
-    /// The client.
+    /// The reason of the client.
     Client(bandit::client::Timer),
 }
 
 /// What one of them has to tell.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Event {
-    /// A node.
+    /// What a node tells.
     Node(bandit::Event),
-    /// The client.
+    /// What the client tells.
     Client(bandit::client::Event),
 }
 
 impl NodeOrClient {
-    /// A node.
+    /// Makes a node of this machine.
     pub fn node(node: Bandit) -> Self {
         Self::Node { node: Box::new(node), out: Outbox::new() }
     }
 
-    /// The client.
+    /// Makes the client of this machine.
     pub fn client(client: Client) -> Self {
         Self::Client { client, out: Outbox::new() }
     }

@@ -58,7 +58,7 @@ impl Hash for Machines {
 }
 
 impl Machines {
-    /// Table 1.
+    /// The machines of Table 1 of the report.
     pub fn table_1() -> Self {
         let kinds = [(463.0, 0.95), (2025.0, 0.15), (1114.0, 0.7), (717.0, 0.2), (810.0, 0.8)];
         Self::Drawn(kinds.to_vec())
@@ -115,9 +115,9 @@ pub struct Repair {
     pub sigma: f64,
     /// What one is.
     pub unit: Duration,
-    /// The least.
+    /// The shortest repair there is.
     pub low: Duration,
-    /// The most.
+    /// The longest repair there is.
     pub high: Duration,
 }
 
@@ -129,7 +129,7 @@ impl Hash for Repair {
 }
 
 impl Repair {
-    /// The program's.
+    /// The repairs of the authors' program.
     pub const BLOCK: Self = Self {
         mu: 1.8,
         sigma: 2.07,
@@ -149,7 +149,7 @@ impl Repair {
         }
     }
 
-    /// One repair.
+    /// Draws how long one repair takes.
     pub fn draw(&self, rng: &mut Rng) -> Duration {
         let units = libm::exp(self.mu + self.sigma * rng.normal());
         let micros = (units * self.unit.as_micros() as f64).min(self.high.as_micros() as f64);
@@ -160,9 +160,9 @@ impl Repair {
 /// How nodes move from machine to machine (`V6`). Those down stay down.
 #[derive(Clone, Copy, Debug, Hash, PartialEq)]
 pub struct Migration {
-    /// How often.
+    /// How often nodes change machines.
     pub every: Duration,
-    /// Where to.
+    /// Which node goes to which machine.
     pub law: MigrationLaw,
 }
 
@@ -171,7 +171,7 @@ pub struct Migration {
 pub enum MigrationLaw {
     /// Every node to a machine drawn anew; after so many draws the first comes again.
     Redraw {
-        /// So many.
+        /// How many there are.
         draws: u32,
     },
     /// Every node to the machine of the next one.

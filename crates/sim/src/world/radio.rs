@@ -29,7 +29,7 @@ pub struct Air {
 /// What has happened in the air.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Usage {
-    /// Frames sent.
+    /// How many frames were sent.
     pub frames: u64,
     /// Receivers in range that got nothing of a frame because others were sending, or they themselves.
     pub collisions: u64,

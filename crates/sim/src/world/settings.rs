@@ -104,7 +104,7 @@ pub struct Cluster {
     pub x: (f64, f64),
     /// From and to along the second axis.
     pub y: (f64, f64),
-    /// Nodes inside.
+    /// How many nodes are inside.
     pub nodes: u32,
 }
 
@@ -124,14 +124,14 @@ pub enum DelayLaw {
     Fixed(Duration),
     /// Uniform between two bounds, both included.
     Uniform {
-        /// The shortest.
+        /// The shortest delay there is.
         low: Duration,
-        /// The longest.
+        /// The longest delay there is.
         high: Duration,
     },
     /// A Poisson number of milliseconds.
     Poisson {
-        /// The mean.
+        /// The mean of the delays.
         mean: Duration,
     },
 }
@@ -149,7 +149,7 @@ pub enum Per {
 /// Which messages are lost. Rates are per hop.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Loss {
-    /// None.
+    /// No message is lost.
     None,
     /// A coin for each hop and receiver.
     Independent {
@@ -174,14 +174,14 @@ pub enum Loss {
     PerNode {
         /// Probability of loss between nodes not listed.
         rate: f64,
-        /// The exceptions.
+        /// The nodes that have other rates.
         nodes: Vec<NodeLoss>,
     },
     /// A coin for each hop, weighted by the directed link.
     PerLink {
         /// Probability of loss on links not listed.
         rate: f64,
-        /// The exceptions.
+        /// The links that have other rates.
         links: Vec<LinkLoss>,
     },
 }
@@ -189,7 +189,7 @@ pub enum Loss {
 /// How badly one node sends and hears. Both coins are tossed, besides the general one.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct NodeLoss {
-    /// The node.
+    /// The number of the node.
     pub node: u32,
     /// Probability that what it sends is lost.
     pub outbound: f64,
@@ -200,9 +200,9 @@ pub struct NodeLoss {
 /// How badly one direction of one link works.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LinkLoss {
-    /// The sender.
+    /// The node that sends.
     pub from: u32,
-    /// The receiver.
+    /// The node that should hear.
     pub to: u32,
     /// Probability of loss in this direction, instead of the general one.
     pub rate: f64,
@@ -233,7 +233,7 @@ pub enum MoveLaw {
 /// How nodes move on the square of a [field](Placement::Field). Speeds are in its unit of length a second.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum Mobility {
-    /// Nobody does.
+    /// Nobody moves at all.
     #[default]
     Still,
     /// Everybody goes straight to a random point, rests there, and goes on to the next.

@@ -47,7 +47,7 @@ pub struct Case {
 /// What befalls a node by plan.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Planned {
-    /// It crashes.
+    /// The node crashes.
     Crash,
     /// It crashes, and starts again from its disk after this long.
     Restart(Duration),
@@ -160,9 +160,9 @@ pub struct Tally {
     pub followed: u64,
     /// The shortest time from the last instant at which one may have acted to the first at which another may.
     pub smallest_gap: Option<Duration>,
-    /// Histories in which a ring was founded, and in which one was while things went wrong.
+    /// Histories in which a ring was founded.
     pub founded: u64,
-    /// The latter.
+    /// Histories in which a ring was founded while things went wrong.
     pub founded_in_window: u64,
     /// Histories in which two were members of rings of which each other was not.
     pub two_rings: u64,

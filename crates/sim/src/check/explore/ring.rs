@@ -22,7 +22,7 @@ pub struct RingJudge {
 /// What was counted in histories of a ring.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct RingTally {
-    /// Arbitrations won.
+    /// How many arbitrations were won.
     pub won: u64,
     /// Histories in which one leader followed another.
     pub followed: u64,

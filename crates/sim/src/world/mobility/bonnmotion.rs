@@ -15,7 +15,7 @@ pub enum MovementError {
     /// The file as a whole.
     #[error("{file}: {problem}")]
     File {
-        /// Its name.
+        /// The name of the file.
         file: String,
         /// What is wrong with it.
         problem: String,
@@ -23,13 +23,13 @@ pub enum MovementError {
     /// One value in it.
     #[error("{file}:{line}:{column}: {value:?} {problem}")]
     Value {
-        /// Its name.
+        /// The name of the file.
         file: String,
         /// The line, from 1.
         line: usize,
         /// The character at which the value begins, from 1.
         column: usize,
-        /// The value.
+        /// The value that is out of range.
         value: String,
         /// What is wrong with it.
         problem: String,

@@ -22,7 +22,7 @@ use crate::world::network::within;
 /// Where a node is at one instant; between two of them it goes straight, at one speed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Waypoint {
-    /// In seconds.
+    /// When it is there, in seconds.
     pub at: f64,
     /// Along the first axis.
     pub x: f64,
@@ -45,7 +45,7 @@ impl Movement {
         Self { trajectories }
     }
 
-    /// Nobody moves.
+    /// A movement in which all nodes stay where they are.
     pub fn still(positions: &[(f64, f64)]) -> Self {
         let stand = |&(x, y): &(f64, f64)| vec![Waypoint { at: 0.0, x, y }];
         Self::new(positions.iter().map(stand).collect())

@@ -35,9 +35,9 @@ use crate::world::{
 /// One copy of a message on its way.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Arrival {
-    /// The receiver.
+    /// The node that receives it.
     pub to: u32,
-    /// From now.
+    /// How long it takes from now on.
     pub after: Duration,
 }
 

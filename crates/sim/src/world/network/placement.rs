@@ -30,7 +30,7 @@ pub enum Disconnected {
         attempts: u32,
         /// Nodes to place.
         nodes: u32,
-        /// Radio range.
+        /// How far a radio reaches.
         range: f64,
         /// Mean number of neighbours in the last draw.
         degree: f64,

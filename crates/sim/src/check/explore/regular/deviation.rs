@@ -102,59 +102,59 @@ pub struct Deviation {
     pub step: u64,
     /// At what time.
     pub at: Time,
-    /// What happens.
+    /// What happens instead.
     pub what: What,
 }
 
 /// What happens in a deviation. Messages are numbered as they are sent.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum What {
-    /// [`Kind::Delay`].
+    /// A message is late: [`Kind::Delay`].
     Delay {
-        /// Which message.
+        /// The number of the message.
         number: u64,
     },
-    /// [`Kind::Loss`].
+    /// A message is lost: [`Kind::Loss`].
     Loss {
-        /// Which message.
+        /// The number of the message.
         number: u64,
     },
-    /// [`Kind::Duplicate`].
+    /// A message comes twice: [`Kind::Duplicate`].
     Duplicate {
-        /// Which message.
+        /// The number of the message.
         number: u64,
     },
-    /// [`Kind::Cut`].
+    /// Messages are lost from now on: [`Kind::Cut`].
     Cut {
         /// The first message that does not arrive.
         number: u64,
     },
-    /// [`Kind::Crash`].
+    /// A node crashes for good: [`Kind::Crash`].
     Crash {
-        /// Who.
+        /// The node that crashes.
         node: NodeId,
         /// Whether it writes to its disk first, once.
         written: bool,
     },
     /// [`Kind::Restart`] or [`Kind::LostDisk`].
     Restart {
-        /// Who.
+        /// The node that crashes and starts again.
         node: NodeId,
         /// How long after this.
         after: Duration,
         /// Whether its disk is empty then.
         lost: bool,
     },
-    /// [`Kind::Pause`].
+    /// A node is frozen: [`Kind::Pause`].
     Pause {
-        /// Who.
+        /// The node that is frozen.
         node: NodeId,
         /// For how long.
         length: Duration,
     },
-    /// [`Kind::Refusal`].
+    /// A disk refuses a write: [`Kind::Refusal`].
     Refusal {
-        /// Whose disk.
+        /// The node whose disk refuses.
         node: NodeId,
     },
 }
