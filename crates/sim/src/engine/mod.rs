@@ -129,9 +129,11 @@ pub(crate) mod clock;
 mod counters;
 mod disk;
 mod ghost;
+mod life;
 mod observer;
 mod parcels;
 pub mod queue;
+mod sending;
 pub mod trace;
 
 pub use self::{
@@ -327,98 +329,6 @@ impl<M: Machine, O: Observer<M>> Sim<M, O> {
         false
     }
 
-    /// Starts a node in a new life. Does nothing if it is running.
-    pub fn start(&mut self, node: u32, state: State) {
-        self.start_all(&[node], state);
-    }
-
-    /// Starts nodes together, each in a new life. Those that are running are left alone.
-    pub fn start_all(&mut self, nodes: &[u32], state: State) {
-        let running = |status| {
-            matches!(status, Status::Up | Status::Leaving | Status::Paused | Status::Choked)
-        };
-        let mut started = nodes.to_vec();
-        started.retain(|&node| !running(self.status(node)));
-        started.iter().for_each(|&node| self.boot(node, state));
-        self.observer.topology(self.now, &self.network);
-        started.iter().for_each(|&node| self.input(node, Tag::Start, Input::Start));
-    }
-
-    fn boot(&mut self, node: u32, state: State) {
-        let slot = node as usize;
-        if state == State::Lost {
-            self.disks[slot] = None;
-        }
-        let boot = self.nodes[slot].boot + 1;
-        let seed = self.seed.indexed(u64::from(node)).indexed(u64::from(boot));
-        let machine = (self.build)(peer(node, boot), seed, self.disks[slot].clone());
-        self.nodes[slot] =
-            Node { machine: Some(machine), wake: Time::NEVER, boot, status: Status::Up };
-        self.seals.renew(node, boot);
-        self.network.set_up(node, true);
-        self.observer.started(self.now, node_id(node), state);
-    }
-
-    /// Stops a node at once. Does nothing if it is not running.
-    pub fn crash(&mut self, node: u32) {
-        if !matches!(self.status(node), Status::Absent | Status::Down | Status::Left) {
-            self.stop(node, Status::Down);
-        }
-    }
-
-    /// Asks a node to leave in good order. Does nothing if it is not up.
-    pub fn leave(&mut self, node: u32) {
-        if self.status(node) == Status::Up {
-            self.nodes[node as usize].status = Status::Leaving;
-            // It may say goodbye for a while, but from now on nobody waits for it.
-            self.network.set_up(node, false);
-            self.observer.topology(self.now, &self.network);
-            self.input(node, Tag::Leave, Input::Leave);
-        }
-    }
-
-    /// Freezes a node, which from now on keeps at most `buffer` datagrams. Does nothing if not up.
-    pub fn pause(&mut self, node: u32, buffer: u32) {
-        self.hold(node, Status::Paused, Tag::Pause, buffer);
-    }
-
-    /// Stops a node's traffic both ways while it runs on; at most `buffer` datagrams are kept for it. Does
-    /// nothing if not up.
-    pub fn choke(&mut self, node: u32, buffer: u32) {
-        self.hold(node, Status::Choked, Tag::Choke, buffer);
-    }
-
-    fn hold(&mut self, node: u32, status: Status, tag: Tag, buffer: u32) {
-        if self.status(node) == Status::Up {
-            self.nodes[node as usize].status = status;
-            let (parcels, feeds, held) = (Vec::new(), Vec::new(), Vec::new());
-            self.frozen.insert(node, Frozen { parcels, feeds, held, capacity: buffer as usize });
-            self.mark(tag, node);
-            self.observer.paused(self.now, node_id(node));
-        }
-    }
-
-    /// Wakes a frozen node: it reads its buffer, then looks at its clock. What a choked one wanted to send
-    /// goes out first.
-    pub fn resume(&mut self, node: u32) {
-        let before = self.status(node);
-        if !matches!(before, Status::Paused | Status::Choked) {
-            return;
-        }
-        self.nodes[node as usize].status = Status::Up;
-        if before == Status::Paused {
-            // A wake-up that came during the pause was let go.
-            self.nodes[node as usize].wake = Time::NEVER;
-        }
-        self.mark(Tag::Resume, node);
-        if let Some(Frozen { parcels, feeds, held, .. }) = self.frozen.remove(&node) {
-            held.into_iter().for_each(|effect| self.carry_out(node, effect));
-            parcels.into_iter().for_each(|parcel| self.deliver(node, parcel));
-            feeds.into_iter().for_each(|feed| self.feed(node, feed));
-        }
-        self.rearm(node);
-    }
-
     /// Tells a node something from outside the protocol; a frozen one hears it when it wakes. Does nothing if
     /// it is not running.
     pub fn feed(&mut self, node: u32, feed: M::Feed) {
@@ -584,109 +494,6 @@ impl<M: Machine, O: Observer<M>> Sim<M, O> {
         self.rearm(index);
     }
 
-    #[inline]
-    fn carry_out(&mut self, index: u32, effect: EffectOf<M>) {
-        let stays = matches!(effect, Effect::Persist(_) | Effect::Emit(_));
-        let Node { status, boot, .. } = self.nodes[index as usize];
-        if !stays && status == Status::Choked {
-            if let Some(frozen) = self.frozen.get_mut(&index) {
-                frozen.held.push(effect);
-            }
-            return;
-        }
-        match effect {
-            Effect::Persist(state) => self.disks[index as usize] = Some(state),
-            effect => self.send(index, boot, effect),
-        }
-    }
-
-    /// Sends what is to be sent, from a node's place and as this life of it.
-    #[inline]
-    fn send(&mut self, index: u32, boot: u32, effect: EffectOf<M>) {
-        let Some(effect) = self.carried(peer(index, boot), effect) else { return };
-        match effect {
-            Effect::Send { to, message } => {
-                self.hash.fold(to.get());
-                let lost_for_what_it_is = self
-                    .selective_loss
-                    .as_mut()
-                    .is_some_and(|selective_loss| selective_loss(index, &message));
-                if self.network.air().is_some() && !lost_for_what_it_is {
-                    return self.transmit((index, boot), Some(to), message);
-                }
-                let travel = match u32::try_from(to.get()) {
-                    Ok(to) if (to as usize) < self.nodes.len() && !lost_for_what_it_is => {
-                        self.network.unicast(index, to, &mut self.arrivals)
-                    }
-                    _ if lost_for_what_it_is => {
-                        Travel { transmissions: 1, lost: 1, unreachable: 0 }
-                    }
-                    _ => Travel { unreachable: 1, ..Travel::default() },
-                };
-                self.dispatch((index, boot), Some(to), message, travel);
-            }
-            Effect::Broadcast(message) => {
-                self.hash.fold(Tag::Broadcast as u64);
-                if self.network.air().is_some() {
-                    return self.transmit((index, boot), None, message);
-                }
-                let travel = self.network.broadcast(index, &mut self.arrivals);
-                self.dispatch((index, boot), None, message, travel);
-            }
-            Effect::Multicast(message) => {
-                self.hash.fold(Tag::Multicast as u64);
-                if self.network.air().is_some() {
-                    return self.transmit((index, boot), None, message);
-                }
-                let travel = self.network.multicast(index, &mut self.arrivals);
-                self.dispatch((index, boot), None, message, travel);
-            }
-            Effect::Persist(_) | Effect::Emit(_) => {}
-        }
-    }
-
-    /// Puts the copies of a message on their way.
-    #[inline]
-    fn dispatch(
-        &mut self,
-        (from, boot): (u32, u32),
-        to: Option<NodeId>,
-        message: M::Message,
-        travel: Travel,
-    ) {
-        self.count(from, to, &message, travel);
-        if self.arrivals.is_empty() {
-            return;
-        }
-        let parcel = self.parcels.store(peer(from, boot), message, self.arrivals.len() as u32);
-        for arrival in self.arrivals.drain(..) {
-            let at = key(self.now + arrival.after, Lane::Delivery);
-            self.queue.push(at, Event { node: arrival.to, parcel });
-        }
-    }
-
-    /// Counts a message that is sent; returns its bytes.
-    #[inline]
-    fn count(
-        &mut self,
-        from: u32,
-        to: Option<NodeId>,
-        message: &M::Message,
-        travel: Travel,
-    ) -> u64 {
-        self.observer.sent(node_id(from), to, message, &travel);
-        let bytes = wire::datagram_len(message) as u64;
-        self.hash.fold_value(message);
-        self.counters.messages += 1;
-        self.counters.bytes += bytes;
-        self.counters.transmissions += u64::from(travel.transmissions);
-        self.counters.hop_bytes += bytes * u64::from(travel.transmissions);
-        self.counters.by_hops[(travel.transmissions as usize).min(LONGEST_WAY + 1)] += 1;
-        self.counters.lost += u64::from(travel.lost);
-        self.counters.undeliverable += u64::from(travel.unreachable);
-        bytes
-    }
-
     /// Makes sure the node is woken at its deadline; a leaving node without one is gone.
     #[inline]
     fn rearm(&mut self, index: u32) {
@@ -707,34 +514,6 @@ impl<M: Machine, O: Observer<M>> Sim<M, O> {
         if at < node.wake && at < LAST {
             node.wake = at;
             self.queue.push(key(at, Lane::Timer), Event { node: index, parcel: WAKE });
-        }
-    }
-
-    fn stop(&mut self, index: u32, status: Status) {
-        self.interrupt_write(index);
-        let node = &mut self.nodes[index as usize];
-        node.machine = None;
-        node.wake = Time::NEVER;
-        node.status = status;
-        for parcel in self.frozen.remove(&index).into_iter().flat_map(|frozen| frozen.parcels) {
-            self.parcels.release(parcel);
-        }
-        self.silence(index);
-        self.network.set_up(index, false);
-        self.mark(Tag::Stop, index);
-        self.observer.stopped(self.now, node_id(index));
-        self.observer.topology(self.now, &self.network);
-    }
-
-    fn buffer(&mut self, index: u32, parcel: u32) {
-        let Some(frozen) = self.frozen.get_mut(&index) else {
-            unreachable!("paused nodes have one")
-        };
-        if frozen.parcels.len() < frozen.capacity {
-            frozen.parcels.push(parcel);
-        } else {
-            self.counters.undeliverable += 1;
-            self.parcels.release(parcel);
         }
     }
 
