@@ -10,7 +10,7 @@
     reason = "a benchmark measures real time"
 )]
 
-use std::time::Instant;
+mod timed;
 
 use bellwether_proto::{
     Duration, Seed,
@@ -27,6 +27,8 @@ use bellwether_sim::{
     scenario::{self, Delay, DelayLaw, Loss, Per, Placement, Routing, Scenario},
     world::network::{Network, place},
 };
+
+use timed::timed;
 
 const VARIANTS: [(&str, Variant); 4] = [
     ("base", Variant::Base),
@@ -171,22 +173,6 @@ fn grown(nodes: u32, (c, f): (u16, u16), form: Form) {
 
 fn value(values: &[(Metric, Option<f64>)], metric: Metric) -> f64 {
     values.iter().find(|(one, _)| *one == metric).and_then(|(_, value)| *value).unwrap_or(f64::NAN)
-}
-
-/// Seconds of processor time where the system tells, else of wall time.
-fn timed<T>(work: impl FnOnce() -> T) -> (f64, T) {
-    let (wall, cpu) = (Instant::now(), processor_seconds());
-    let result = work();
-    let took = match (cpu, processor_seconds()) {
-        (Some(before), Some(after)) => after - before,
-        _ => wall.elapsed().as_secs_f64(),
-    };
-    (took, result)
-}
-
-fn processor_seconds() -> Option<f64> {
-    let stat = std::fs::read_to_string("/proc/self/schedstat").ok()?;
-    Some(stat.split_whitespace().next()?.parse::<f64>().ok()? / 1e9)
 }
 
 /// Elections measured on the field.

@@ -11,7 +11,9 @@
     reason = "a benchmark measures real time"
 )]
 
-use std::{alloc::System, cmp::Reverse, collections::BinaryHeap, hint::black_box, time::Instant};
+mod timed;
+
+use std::{alloc::System, cmp::Reverse, collections::BinaryHeap, hint::black_box};
 
 use bellwether_proto::{
     Boot, Input, Machine, NodeId, Outbox, Peer, Seed, Time,
@@ -25,7 +27,9 @@ use bellwether_sim::{
     run::{run, run_logged},
     scenario::Scenario,
 };
+
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
+use timed::timed;
 
 #[global_allocator]
 static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
@@ -190,20 +194,4 @@ fn bare_loop(nodes: u32, events: u64) -> u64 {
     }
     black_box(table.iter().fold(0_u64, |sum, &at| sum ^ at));
     handled
-}
-
-/// Seconds of processor time where the system tells, else of wall time.
-fn timed<T>(work: impl FnOnce() -> T) -> (f64, T) {
-    let (wall, cpu) = (Instant::now(), processor_seconds());
-    let result = work();
-    let took = match (cpu, processor_seconds()) {
-        (Some(before), Some(after)) => after - before,
-        _ => wall.elapsed().as_secs_f64(),
-    };
-    (took, result)
-}
-
-fn processor_seconds() -> Option<f64> {
-    let stat = std::fs::read_to_string("/proc/self/schedstat").ok()?;
-    Some(stat.split_whitespace().next()?.parse::<f64>().ok()? / 1e9)
 }

@@ -6,7 +6,7 @@
 //! agree, and go on agreeing to the end. The seed draws the size of the network, the delays and who is
 //! hit, so that a sweep of seeds is a sweep of worlds.
 //!
-//! Of a membership the safety invariants are those of [`lists`](crate::observe::membership), and the promise is that in time
+//! Of a membership the safety invariants are those of [its observer](crate::observe::membership), and the promise is that in time
 //! everybody live and connected is on everybody's list, and everybody gone on nobody's. It has no leader to hit:
 //! somebody at random is hit instead.
 //!

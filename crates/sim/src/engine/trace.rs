@@ -42,49 +42,58 @@ impl TraceHash {
     }
 }
 
-impl Hasher for TraceHash {
-    fn finish(&self) -> u64 {
-        self.get()
-    }
+/// Lets a type that folds numbers hash values alike on every platform: sizes and discriminants are as wide as the
+/// widest number.
+macro_rules! hash_by_folding {
+    ($digest:ty) => {
+        impl std::hash::Hasher for $digest {
+            fn finish(&self) -> u64 {
+                self.get()
+            }
 
-    fn write(&mut self, bytes: &[u8]) {
-        for chunk in bytes.chunks(8) {
-            let mut word = [0; 8];
-            word[..chunk.len()].copy_from_slice(chunk);
-            self.fold(u64::from_le_bytes(word));
+            fn write(&mut self, bytes: &[u8]) {
+                for chunk in bytes.chunks(8) {
+                    let mut word = [0; 8];
+                    word[..chunk.len()].copy_from_slice(chunk);
+                    self.fold(u64::from_le_bytes(word));
+                }
+                self.fold(bytes.len() as u64);
+            }
+
+            fn write_u8(&mut self, value: u8) {
+                self.fold(u64::from(value));
+            }
+
+            fn write_u16(&mut self, value: u16) {
+                self.fold(u64::from(value));
+            }
+
+            fn write_u32(&mut self, value: u32) {
+                self.fold(u64::from(value));
+            }
+
+            fn write_u64(&mut self, value: u64) {
+                self.fold(value);
+            }
+
+            fn write_u128(&mut self, value: u128) {
+                self.fold(value as u64);
+                self.fold((value >> 64) as u64);
+            }
+
+            fn write_usize(&mut self, value: usize) {
+                self.fold(value as u64);
+            }
+
+            fn write_isize(&mut self, value: isize) {
+                self.fold(value as i64 as u64);
+            }
         }
-        self.fold(bytes.len() as u64);
-    }
-
-    fn write_u8(&mut self, value: u8) {
-        self.fold(u64::from(value));
-    }
-
-    fn write_u16(&mut self, value: u16) {
-        self.fold(u64::from(value));
-    }
-
-    fn write_u32(&mut self, value: u32) {
-        self.fold(u64::from(value));
-    }
-
-    fn write_u64(&mut self, value: u64) {
-        self.fold(value);
-    }
-
-    fn write_u128(&mut self, value: u128) {
-        self.fold(value as u64);
-        self.fold((value >> 64) as u64);
-    }
-
-    fn write_usize(&mut self, value: usize) {
-        self.fold(value as u64);
-    }
-
-    fn write_isize(&mut self, value: isize) {
-        self.fold(value as i64 as u64);
-    }
+    };
 }
+pub(crate) use hash_by_folding;
+
+hash_by_folding!(TraceHash);
 
 /// A list of numbers to be hashed one by one: the language hashes such a list as it lies in memory, in the byte order
 /// of the machine.

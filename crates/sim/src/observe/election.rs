@@ -6,7 +6,7 @@ use bellwether_proto::{Duration, Election, Leadership, NodeId, Time};
 
 use crate::{
     engine::{Observer, State},
-    invariant::{self, Invariant, OneLeaderPerTerm, Sighting, Violation},
+    invariant::{OneLeaderPerTerm, Safety, Violation},
     observe::{
         Favourite,
         agreement::Agreement,
@@ -32,10 +32,8 @@ pub enum Until {
 
 /// Watches the answers of all nodes of an election.
 pub struct ElectionWatch {
-    answers: Vec<Option<Leadership>>,
+    safety: Safety,
     agreement: Agreement,
-    invariants: Vec<Box<dyn Invariant>>,
-    violations: Vec<Violation>,
     until: Until,
     namings: Option<Namings>,
     /// Whose answers need not agree with anybody's.
@@ -46,10 +44,8 @@ impl ElectionWatch {
     /// Watches `nodes` nodes, and is done when `until` says.
     pub fn new(nodes: u32, until: Until) -> Self {
         Self {
-            answers: vec![None; nodes as usize],
+            safety: Safety::new(nodes),
             agreement: Agreement::new(nodes),
-            invariants: invariant::safety(),
-            violations: Vec::new(),
             until,
             namings: None,
             outsiders: BTreeSet::new(),
@@ -78,7 +74,7 @@ impl ElectionWatch {
     /// Watches an election by majority of the first `voters` nodes: there is one leader to a term, and where too few of
     /// them can talk to each other, all agree if they name nobody.
     pub fn by_majority_of(mut self, voters: u32) -> Self {
-        self.invariants.push(Box::new(OneLeaderPerTerm::default()));
+        self.safety = self.safety.and(OneLeaderPerTerm::default());
         self.where_a_majority_of(voters)
     }
 
@@ -102,21 +98,10 @@ impl ElectionWatch {
     /// A node answers this from now on.
     #[inline]
     pub fn answered(&mut self, now: Time, node: NodeId, leadership: Leadership) {
-        let last = &mut self.answers[node.get() as usize];
-        if last.as_ref().is_some_and(|last| last.same_answer(&leadership)) {
+        if !self.safety.answered(now, node, leadership) {
             return;
         }
-        *last = Some(leadership);
         self.note(now, node, true, Some(&leadership));
-        let sighting = Sighting { now, node, leadership };
-        for invariant in &mut self.invariants {
-            let name = invariant.name();
-            if let Err(detail) = invariant.answer(&sighting)
-                && self.violations.iter().all(|other| other.invariant != name)
-            {
-                self.violations.push(Violation { invariant: name, at: now, detail });
-            }
-        }
         if !self.outsiders.contains(&node) {
             self.agreement.answer(now, node, leadership.leader);
         }
@@ -149,18 +134,18 @@ impl ElectionWatch {
             (Metric::LeadersAtOnce, Some(f64::from(agreement.most_leading()))),
             (Metric::RecoveryTime, agreement.recovery().map(Duration::as_secs_f64)),
             (Metric::LeaderlessAtEnd, Some(f64::from(u8::from(agreement.leading() == 0)))),
-            (Metric::Violations, Some(self.violations.len() as f64)),
+            (Metric::Violations, Some(self.violations().len() as f64)),
         ]
     }
 
     /// The first violation of each invariant.
     pub fn violations(&self) -> &[Violation] {
-        &self.violations
+        self.safety.violations()
     }
 
     /// For each invariant its name, the situation it guards against, and whether that could have arisen.
     pub fn sometimes(&self) -> Vec<(&'static str, &'static str, bool)> {
-        invariant::sometimes(&self.invariants)
+        self.safety.sometimes()
     }
 }
 
@@ -168,7 +153,7 @@ impl<M: Election> Observer<M> for ElectionWatch {
     fn started(&mut self, now: Time, node: NodeId, state: State) {
         self.note(now, node, true, None);
         if state == State::Lost {
-            self.invariants.iter_mut().for_each(|invariant| invariant.forgot(node));
+            self.safety.forgot(node);
         }
     }
 
@@ -179,7 +164,7 @@ impl<M: Election> Observer<M> for ElectionWatch {
 
     fn stopped(&mut self, now: Time, node: NodeId) {
         self.note(now, node, false, None);
-        self.answers[node.get() as usize] = None;
+        self.safety.stopped(node);
     }
 
     fn topology(&mut self, now: Time, network: &Network) {

@@ -16,7 +16,7 @@ use crate::{
     engine::{Observer, State},
     invariant::{
         Completeness, IncarnationMonotone, LiveNotDeadForLong, NoResurrection, Record,
-        TimeBoundedDetection, Violation,
+        TimeBoundedDetection, Violation, Violations,
     },
     world::network::Network,
 };
@@ -57,7 +57,7 @@ pub struct MembershipWatch {
     missing: Option<LiveNotDeadForLong>,
     complete: Option<Completeness>,
     timely: Option<TimeBoundedDetection>,
-    violations: Vec<Violation>,
+    violations: Violations,
 }
 
 /// What one life of one node was seen to record.
@@ -113,7 +113,7 @@ impl MembershipWatch {
             missing: mending.map(|allowed| LiveNotDeadForLong::new(quiet, allowed)),
             complete: forgetting.map(|allowed| Completeness::new(quiet, allowed)),
             timely,
-            violations: Vec::new(),
+            violations: Violations::default(),
         }
     }
 
@@ -134,7 +134,7 @@ impl MembershipWatch {
 
     /// The first violation of each invariant.
     pub fn violations(&self) -> &[Violation] {
-        &self.violations
+        self.violations.all()
     }
 
     /// For each invariant that was judged its name, the situation it guards against, and whether that arose.
@@ -153,10 +153,8 @@ impl MembershipWatch {
     }
 
     fn note(&mut self, now: Time, invariant: &'static str, result: Result<(), String>) {
-        if let Err(detail) = result
-            && self.violations.iter().all(|other| other.invariant != invariant)
-        {
-            self.violations.push(Violation { invariant, at: now, detail });
+        if let Err(detail) = result {
+            self.violations.add(now, invariant, detail);
         }
     }
 

@@ -23,7 +23,9 @@ use super::{
 };
 use crate::{
     engine::{Observer, State, clock::Clock},
-    invariant::{ActsWhenConfirmed, LeadsOnWhatIsKept, OlderLifeStops, OneMayAct, Violation},
+    invariant::{
+        ActsWhenConfirmed, LeadsOnWhatIsKept, OlderLifeStops, OneMayAct, Violation, Violations,
+    },
     world::network::Network,
 };
 
@@ -37,7 +39,7 @@ pub(crate) struct NodeWatch {
     /// What a node has just asked to be kept, and whether its disk has refused something since its last input.
     asked: Vec<(Option<Durable>, bool)>,
     ghosts: OlderLifeStops,
-    violations: Vec<Violation>,
+    violations: Violations,
 }
 
 /// One election.
@@ -106,7 +108,7 @@ impl NodeWatch {
             disks: LeadsOnWhatIsKept::default(),
             asked: vec![(None, false); nodes as usize],
             ghosts: OlderLifeStops::default(),
-            violations: Vec::new(),
+            violations: Violations::default(),
         }
     }
 
@@ -116,7 +118,7 @@ impl NodeWatch {
 
     pub(crate) fn violations(&self) -> Vec<Violation> {
         let watched = self.elections.iter().flat_map(|election| election.watch.violations());
-        self.violations.iter().chain(watched).cloned().collect()
+        self.violations.all().iter().chain(watched).cloned().collect()
     }
 
     /// Whoever is alone, or left out, has nobody to agree with.
@@ -167,10 +169,9 @@ impl NodeWatch {
         &self.ghosts
     }
 
+    /// Something else does not hold.
     pub(crate) fn violate(&mut self, at: Time, invariant: &'static str, detail: String) {
-        if self.violations.iter().all(|other| other.invariant != invariant) {
-            self.violations.push(Violation { invariant, at, detail });
-        }
+        self.violations.add(at, invariant, detail);
     }
 
     /// A life names itself, by this clock, or does not.
@@ -180,7 +181,7 @@ impl NodeWatch {
             let answer = machine.leadership_of(election.group, clock.read(now));
             let tentative = machine.tentative_since(election.group);
             if let Err(detail) = election.confirmed.answer(machine.me().id, tentative, &answer) {
-                self.violate(now, ActsWhenConfirmed::NAME, detail);
+                self.violations.add(now, ActsWhenConfirmed::NAME, detail);
             }
         }
     }
@@ -202,7 +203,7 @@ impl NodeWatch {
             };
             let until = until.map(|(until, epoch)| (clock.when(until), epoch));
             if let Err(detail) = election.acts.acts(now, me, until) {
-                self.violate(now, OneMayAct::NAME, detail);
+                self.violations.add(now, OneMayAct::NAME, detail);
             }
         }
     }
@@ -259,7 +260,7 @@ impl Observer<Node> for NodeWatch {
             let answer = machine.leadership_of(election.group, local);
             election.watch.answered(now, node, answer);
             if let Err(detail) = self.disks.answer(node, election.group, &answer) {
-                self.violate(now, LeadsOnWhatIsKept::NAME, detail);
+                self.violations.add(now, LeadsOnWhatIsKept::NAME, detail);
             }
         }
         self.acts_confirmed(now, self.clocks[slot], machine);
@@ -300,7 +301,7 @@ impl Observer<Node> for NodeWatch {
                 let election = &mut self.elections[index];
                 let until = Some((clock.when(until), epoch));
                 if let Err(detail) = election.acts.acts(now, who, until) {
-                    self.violate(now, OneMayAct::NAME, detail);
+                    self.violations.add(now, OneMayAct::NAME, detail);
                 }
             }
         }

@@ -3,14 +3,14 @@
 use std::collections::BTreeSet;
 
 use bellwether_proto::{
-    Duration, Effect, EffectOf, Election, Input, InputOf, Leadership, Machine, NodeId, Time,
+    Duration, Effect, EffectOf, Election, Input, InputOf, Machine, NodeId, Time,
     election::bandit::{self, Feed, Kind, client},
 };
 
 use super::{Favourite, metric::Metric};
 use crate::{
     engine::{Observer, State},
-    invariant::{self, Invariant, OneLeaderPerTerm, Sighting, Violation},
+    invariant::{OneLeaderPerTerm, Safety, Violation},
     world::{
         client::{Event, NodeOrClient},
         network::Travel,
@@ -96,19 +96,16 @@ pub struct RequestWatch {
     believed: Option<NodeId>,
     outage: Option<Time>,
     finished: bool,
-    invariants: Vec<Box<dyn Invariant>>,
-    violations: Vec<Violation>,
-    answers: Vec<Option<Leadership>>,
+    safety: Safety,
 }
 
 impl RequestWatch {
     /// Watches `nodes` nodes, of which the first `members` elect; invariants are those of the hardened profile.
     pub fn new(nodes: u32, members: u32, hardened: bool) -> Self {
-        let mut invariants = invariant::safety();
-        invariants.push(Box::new(OneLeaderPerTerm::default()));
-        if !hardened {
-            invariants.clear();
-        }
+        let safety = match hardened {
+            true => Safety::new(nodes).and(OneLeaderPerTerm::default()),
+            false => Safety::without_properties(nodes),
+        };
         Self {
             members,
             served: Served::default(),
@@ -120,9 +117,7 @@ impl RequestWatch {
             believed: None,
             outage: None,
             finished: false,
-            invariants,
-            violations: Vec::new(),
-            answers: vec![None; nodes as usize],
+            safety,
         }
     }
 
@@ -150,7 +145,7 @@ impl RequestWatch {
             (Metric::SeveralLeading, Some(served.several.as_secs_f64())),
             (Metric::ElectionMessages, Some(served.election_messages() as f64)),
             (Metric::PingMessages, Some(pings as f64)),
-            (Metric::Violations, Some(self.violations.len() as f64)),
+            (Metric::Violations, Some(self.violations().len() as f64)),
         ]
     }
 
@@ -168,12 +163,12 @@ impl RequestWatch {
 
     /// The first violation of each invariant.
     pub fn violations(&self) -> &[Violation] {
-        &self.violations
+        self.safety.violations()
     }
 
     /// For each invariant its name, the situation it guards against, and whether that could have arisen.
     pub fn sometimes(&self) -> Vec<(&'static str, &'static str, bool)> {
-        invariant::sometimes(&self.invariants)
+        self.safety.sometimes()
     }
 
     fn name(&mut self, now: Time, node: NodeId, leader: Option<NodeId>) {
@@ -201,31 +196,12 @@ impl RequestWatch {
             self.outage.get_or_insert(now);
         }
     }
-
-    fn judge(&mut self, now: Time, node: NodeId, machine: &NodeOrClient) {
-        let leadership = machine.leadership();
-        let last = &mut self.answers[node.get() as usize];
-        if last.as_ref().is_some_and(|last| last.same_answer(&leadership)) {
-            return;
-        }
-        *last = Some(leadership);
-        let sighting = Sighting { now, node, leadership };
-        for invariant in &mut self.invariants {
-            let name = invariant.name();
-            if let Err(detail) = invariant.answer(&sighting)
-                && self.violations.iter().all(|other| other.invariant != name)
-            {
-                self.violations.push(Violation { invariant: name, at: now, detail });
-            }
-        }
-        self.name(now, node, leadership.leader);
-    }
 }
 
 impl Observer<NodeOrClient> for RequestWatch {
     fn started(&mut self, _now: Time, node: NodeId, state: State) {
         if state == State::Lost {
-            self.invariants.iter_mut().for_each(|invariant| invariant.forgot(node));
+            self.safety.forgot(node);
         }
     }
 
@@ -281,13 +257,18 @@ impl Observer<NodeOrClient> for RequestWatch {
     #[inline]
     fn handled(&mut self, now: Time, node: NodeId, machine: &NodeOrClient) {
         match machine {
-            NodeOrClient::Node { .. } => self.judge(now, node, machine),
+            NodeOrClient::Node { .. } => {
+                let leadership = machine.leadership();
+                if self.safety.answered(now, node, leadership) {
+                    self.name(now, node, leadership.leader);
+                }
+            }
             NodeOrClient::Client { client, .. } => self.believed = Some(client.leader()),
         }
     }
 
     fn stopped(&mut self, now: Time, node: NodeId) {
-        self.answers[node.get() as usize] = None;
+        self.safety.stopped(node);
         self.went_down(now, node);
         self.name(now, node, None);
     }

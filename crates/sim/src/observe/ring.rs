@@ -11,7 +11,7 @@ use bellwether_proto::{
 use super::Favourite;
 use crate::{
     engine::{Observer, State, clock::Clock},
-    invariant::{NobodyBuriedAlive, OneOfTwoWins, OneValidLease, Violation},
+    invariant::{NobodyBuriedAlive, OneOfTwoWins, OneValidLease, Violation, Violations},
 };
 
 /// A machine that is, or stands on, a member of a ring.
@@ -120,7 +120,7 @@ pub struct RingWatch {
     alive: NobodyBuriedAlive,
     wins: OneOfTwoWins,
     lease: OneValidLease,
-    violations: Vec<Violation>,
+    violations: Violations,
     found: Findings,
     crashed: BTreeMap<NodeId, (Time, Life)>,
     lives: BTreeMap<NodeId, Life>,
@@ -145,7 +145,7 @@ impl RingWatch {
             alive: NobodyBuriedAlive::default(),
             wins: OneOfTwoWins::default(),
             lease: OneValidLease::default(),
-            violations: Vec::new(),
+            violations: Violations::default(),
             found: Findings { requests: vec![0; nodes as usize], ..Findings::default() },
             crashed: BTreeMap::new(),
             lives: BTreeMap::new(),
@@ -185,7 +185,7 @@ impl RingWatch {
 
     /// The first violation of each invariant.
     pub fn violations(&self) -> &[Violation] {
-        &self.violations
+        self.violations.all()
     }
 
     /// For each invariant its name, the situation it guards against, and whether that could have arisen.
@@ -212,12 +212,6 @@ impl RingWatch {
             }
         }
         self.idle(now, false);
-    }
-
-    fn violate(&mut self, now: Time, invariant: &'static str, detail: String) {
-        if self.violations.iter().all(|other| other.invariant != invariant) {
-            self.violations.push(Violation { invariant, at: now, detail });
-        }
     }
 
     /// Keeps count of the time without a leader.
@@ -255,12 +249,12 @@ impl RingWatch {
                 if let Some(&life) = self.lives.get(&node)
                     && let Err(detail) = self.wins.wins(life, accused)
                 {
-                    self.violate(now, OneOfTwoWins::NAME, detail);
+                    self.violations.add(now, OneOfTwoWins::NAME, detail);
                 }
             }
             RingEvent::Buried { life, .. } => {
                 if let Err(detail) = self.alive.buries(node, life) {
-                    self.violate(now, NobodyBuriedAlive::NAME, detail);
+                    self.violations.add(now, NobodyBuriedAlive::NAME, detail);
                 }
                 if let Some(&(at, dead)) = self.crashed.get(&life.id())
                     && dead == life
@@ -357,7 +351,7 @@ impl<M: RingMember> Observer<M> for RingWatch {
         }
         let before = self.lease.holder(now);
         if let Err(detail) = self.lease.holds(now, node, until) {
-            self.violate(now, OneValidLease::NAME, detail);
+            self.violations.add(now, OneValidLease::NAME, detail);
         }
         let after = self.lease.holder(now);
         if after.is_some() {

@@ -5,7 +5,7 @@ use bellwether_proto::{
     election::announce::{Announce, Criterion},
 };
 
-use super::{Outcome, outcome, simulate};
+use super::{Outcome, election_outcome, simulate};
 use crate::{
     engine::Builder,
     observe::{
@@ -56,11 +56,5 @@ pub(super) fn run<M: Election<Message: Announcement>>(
         (Metric::TLastFirst, announced.last_first.map(Time::as_secs_f64)),
         (Metric::TLast, announced.last.map(Time::as_secs_f64)),
     ];
-    let values = watch.values(end).into_iter().chain(values);
-    Ok(Outcome {
-        violations: watch.violations().to_vec(),
-        sometimes: watch.sometimes(),
-        disagreements: agreement.disagreements().to_vec(),
-        ..outcome(&sim, seed, values)
-    })
+    Ok(election_outcome(&sim, seed, watch, values))
 }

@@ -8,9 +8,9 @@ use bellwether_proto::{
 };
 
 use super::{
-    Outcome,
+    Outcome, election_outcome,
     faults::{self, ExternalInputs},
-    outcome, simulate,
+    simulate,
     world::world_of,
 };
 use crate::{
@@ -59,13 +59,7 @@ pub(super) fn run(
     let mut sim = simulate(scenario, seed, Box::new(build), (watch, log))?;
     let end = sim.now();
     sim.observer_mut().0.finish(end);
-    let watch = &sim.observer().0;
-    Ok(Outcome {
-        violations: watch.violations().to_vec(),
-        sometimes: watch.sometimes(),
-        disagreements: watch.agreement().disagreements().to_vec(),
-        ..outcome(&sim, seed, watch.values(end))
-    })
+    Ok(election_outcome(&sim, seed, &sim.observer().0, []))
 }
 
 /// One run with all there is to know about it.

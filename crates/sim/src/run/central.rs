@@ -2,7 +2,7 @@
 
 use bellwether_proto::election::central::{Central, Config, Memo};
 
-use super::{Outcome, outcome, simulate};
+use super::{Outcome, election_outcome, simulate};
 use crate::{
     observe::{
         central::{CentralWatch, Oracle, Standing},
@@ -49,15 +49,9 @@ pub(super) fn run(
     watch.finish(end);
     central.finish(end);
     let (watch, central) = &sim.observer().0;
-    let values = watch.values(end).into_iter().chain(central.values(sim.counters()));
-    let mut sometimes = watch.sometimes();
-    sometimes.push(central.sometimes());
-    let outcome = Outcome {
-        violations: watch.violations().iter().chain(central.violations()).cloned().collect(),
-        sometimes,
-        disagreements: watch.agreement().disagreements().to_vec(),
-        ..outcome(&sim, seed, values)
-    };
+    let mut outcome = election_outcome(&sim, seed, watch, central.values(sim.counters()));
+    outcome.violations.extend(central.violations().cloned());
+    outcome.sometimes.push(central.sometimes());
     Ok(Study { outcome, standings: central.standings().to_vec() })
 }
 

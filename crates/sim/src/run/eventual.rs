@@ -9,10 +9,9 @@ use bellwether_proto::{
 };
 
 use super::{
-    Outcome,
+    Outcome, election_outcome,
     faults::{self, ExternalInputs},
     membership::{self, Members, biased_acks, members},
-    outcome,
 };
 use crate::{
     engine::Sim,
@@ -67,13 +66,7 @@ pub(super) fn agreed_outcome<M: EventualNode>(
     let end = sim.now();
     sim.observer_mut().0.0.finish(end);
     let (watch, eventual) = &sim.observer().0;
-    let values = watch.values(end).into_iter().chain(eventual.values(unhealthiness));
-    Outcome {
-        violations: watch.violations().to_vec(),
-        sometimes: watch.sometimes(),
-        disagreements: watch.agreement().disagreements().to_vec(),
-        ..outcome(&sim, seed, values)
-    }
+    election_outcome(&sim, seed, watch, eventual.values(unhealthiness))
 }
 
 /// Members that elect. If they are not all the same, those that are there from the start have introduced themselves.

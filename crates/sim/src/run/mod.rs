@@ -31,7 +31,7 @@ pub use self::{
 use crate::{
     engine::{Builder, Observer, Sim, trace::TraceHash},
     invariant::{OlderLifeStops, Violation},
-    observe::{Favourite, log::Log, metric::Metric, traffic::counted},
+    observe::{Favourite, election::ElectionWatch, log::Log, metric::Metric, traffic::counted},
     scenario::{Protocol, Scenario},
     world::network::Disconnected,
 };
@@ -128,6 +128,21 @@ pub(super) fn simulate<M: Machine, O: Observer<M> + Favourite>(
     let mut sim = Sim::new(network, nodes, seed, build, observer);
     faults::play(&mut sim, scenario, seed, ExternalInputs::none())?;
     Ok(sim)
+}
+
+/// What an election came to that was watched, by what every election is measured by and its `own` metrics.
+fn election_outcome<M: Machine, O: Observer<M>>(
+    sim: &Sim<M, O>,
+    seed: u64,
+    watch: &ElectionWatch,
+    own: impl IntoIterator<Item = (Metric, Option<f64>)>,
+) -> Outcome {
+    Outcome {
+        violations: watch.violations().to_vec(),
+        sometimes: watch.sometimes(),
+        disagreements: watch.agreement().disagreements().to_vec(),
+        ..outcome(sim, seed, watch.values(sim.now()).into_iter().chain(own))
+    }
 }
 
 /// What a run came to by its metrics: its `own` and what every protocol is measured by.

@@ -2,6 +2,8 @@
 
 use std::hash::{BuildHasherDefault, Hash, Hasher};
 
+use crate::engine::trace::hash_by_folding;
+
 /// A digest of what tells one state from another. The [trace hash](crate::engine::trace::TraceHash) would not do: differences in
 /// the high bits of one number stay few and may be undone by the next, and sets of messages are full of such.
 ///
@@ -37,45 +39,7 @@ impl Digest {
     }
 }
 
-/// The same on every platform: sizes and discriminants are as wide as the widest.
-impl Hasher for Digest {
-    fn finish(&self) -> u64 {
-        self.get()
-    }
-
-    fn write(&mut self, bytes: &[u8]) {
-        for chunk in bytes.chunks(8) {
-            let mut word = [0; 8];
-            word[..chunk.len()].copy_from_slice(chunk);
-            self.fold(u64::from_le_bytes(word));
-        }
-        self.fold(bytes.len() as u64);
-    }
-
-    fn write_u8(&mut self, value: u8) {
-        self.fold(u64::from(value));
-    }
-
-    fn write_u16(&mut self, value: u16) {
-        self.fold(u64::from(value));
-    }
-
-    fn write_u32(&mut self, value: u32) {
-        self.fold(u64::from(value));
-    }
-
-    fn write_u64(&mut self, value: u64) {
-        self.fold(value);
-    }
-
-    fn write_usize(&mut self, value: usize) {
-        self.fold(value as u64);
-    }
-
-    fn write_isize(&mut self, value: isize) {
-        self.fold(value as i64 as u64);
-    }
-}
+hash_by_folding!(Digest);
 
 /// States that were seen.
 #[expect(clippy::disallowed_types, reason = "only asked for members: no order shows")]
