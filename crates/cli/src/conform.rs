@@ -4,7 +4,7 @@ use std::io::{self, BufWriter, Write};
 
 use bellwether_sim::{
     check::conformance::{Case, Judgement, Subject, Trial, Verdict, subjects, sweep},
-    observe::log::{Entry, Log},
+    observe::{Entry, Log},
 };
 use comfy_table::{CellAlignment, Table, presets};
 use serde_json::{Value, json};

@@ -9,10 +9,7 @@ use std::{
 use bellwether_proto::Duration;
 use bellwether_sim::{
     lists::membership_trace::INTERVAL,
-    observe::{
-        log::{Entry, Log},
-        metric::{Metric, Summary, Unit},
-    },
+    observe::{Entry, Log, Metric, Summary, Unit},
     run::{Report, record_membership, run_logged, run_many},
     scenario::Scenario,
 };

@@ -5,7 +5,7 @@
 
 use std::{error::Error, fmt, hash::Hash, sync::Arc};
 
-use bellwether_sim::{engine::trace::TraceHash, observe::metric::Unit, scenario::Scenario};
+use bellwether_sim::{engine::TraceHash, observe::Unit, scenario::Scenario};
 
 use crate::experiment::Setup;
 

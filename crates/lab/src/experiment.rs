@@ -4,8 +4,8 @@ use std::fmt;
 
 use bellwether_proto::Seed;
 use bellwether_sim::{
-    engine::trace::TraceHash,
-    observe::metric::Summary,
+    engine::TraceHash,
+    observe::Summary,
     scenario::{Scenario, ScenarioError},
 };
 

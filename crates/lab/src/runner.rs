@@ -3,10 +3,10 @@
 use std::{collections::BTreeMap, error::Error};
 
 use bellwether_sim::{
-    observe::metric::Summary,
+    observe::Summary,
     run::{each_seed, run_many},
     scenario::ScenarioError,
-    world::network::Disconnected,
+    world::Disconnected,
 };
 
 use crate::{

@@ -10,7 +10,7 @@
 
 mod timed;
 
-use bellwether_sim::{observe::metric::Metric, run::run, scenario::Scenario};
+use bellwether_sim::{observe::Metric, run::run, scenario::Scenario};
 
 use timed::timed;
 

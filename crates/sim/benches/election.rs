@@ -22,10 +22,10 @@ use bellwether_sim::{
         snapshot::MemberLists,
         trials::{ListTrials, Trial},
     },
-    observe::metric::Metric,
+    observe::Metric,
     run::record_membership,
     scenario::{self, Delay, DelayLaw, Loss, Per, Placement, Routing, Scenario},
-    world::network::{Network, place},
+    world::{Network, place},
 };
 
 use timed::timed;

@@ -28,9 +28,9 @@ use bellwether_proto::{
     membership::ping::{Config, Message, Ping},
 };
 use bellwether_sim::{
-    engine::{Observer, Sim, trace::TraceHash},
+    engine::{Observer, Sim, TraceHash},
     scenario::{self, Delay, DelayLaw, Loss, Per, Placement, Routing, State},
-    world::network::{Network, place},
+    world::{Network, place},
 };
 
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};

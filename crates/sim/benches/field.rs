@@ -19,7 +19,7 @@ use bellwether_proto::{
 };
 use bellwether_sim::{
     engine::Sim,
-    observe::metric::Metric,
+    observe::Metric,
     run::{
         faults::{ExternalInputs, play},
         run,

@@ -20,10 +20,7 @@ use bellwether_proto::{
     membership::medley::{Config, Contact, Form, Medley, Strategy},
 };
 use bellwether_sim::{
-    observe::{
-        log::{Entry, Log},
-        metric::Metric,
-    },
+    observe::{Entry, Log, Metric},
     run::{run, run_logged},
     scenario::Scenario,
 };

@@ -5,7 +5,7 @@
 //! The machines simulated are the very values an agent drives.
 //!
 //! ```
-//! use bellwether_sim::{observe::metric::Metric, run::run_many, scenario::Scenario};
+//! use bellwether_sim::{observe::Metric, run::run_many, scenario::Scenario};
 //!
 //! let scenario = Scenario::parse("example", r#"
 //!     name = "LE-S on ten nodes"

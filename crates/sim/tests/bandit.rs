@@ -3,7 +3,7 @@
 use bellwether_proto::Duration;
 use bellwether_sim::{
     check::conformance::{Case, subjects, sweep},
-    observe::{log::Log, metric::Metric},
+    observe::{Log, Metric},
     run::{
         bandit::{Account, serve},
         run,

@@ -7,7 +7,7 @@ use std::{
 };
 
 use bellwether_sim::{
-    observe::log::{Entry, Log},
+    observe::{Entry, Log},
     run::{Report, run, run_logged, run_many},
     scenario::{Loss, NetworkSettings, Protocol, Scenario, Until},
 };

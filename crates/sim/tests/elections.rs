@@ -8,10 +8,10 @@ use bellwether_sim::{
         membership_trace::MembershipTrace,
         trials::{ListTrials, Trial},
     },
-    observe::metric::Metric,
+    observe::Metric,
     run::{Outcome, Report, record_membership, run, run_many},
     scenario::{Protocol, Scenario},
-    world::network::{Network, place},
+    world::{Network, place},
 };
 
 fn load(name: &str, sets: &[&str]) -> Scenario {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bellwether_proto::{Seed, Time};
 use bellwether_sim::{
-    observe::metric::Metric,
+    observe::Metric,
     run::{
         run,
         world::{movement, world},

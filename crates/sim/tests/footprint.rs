@@ -9,7 +9,7 @@ use bellwether_proto::{
 use bellwether_sim::{
     engine::Sim,
     scenario::{self, Delay, DelayLaw, Loss, Per, Placement, Routing, State},
-    world::network::{Network, place},
+    world::{Network, place},
 };
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 

@@ -6,7 +6,7 @@ use bellwether_proto::{
     membership::ring::Config,
 };
 use bellwether_sim::{
-    observe::metric::Metric,
+    observe::Metric,
     run::{each_seed, run},
     scenario::{
         Delay, DelayLaw, Fault, FaultKind, Loss, NetworkSettings, Per, Placement, Protocol,

@@ -10,7 +10,7 @@ use bellwether_sim::{
     lists::membership_trace::{Change, INTERVAL, Lister, MembershipTrace, Recorder, inject},
     run::record_membership,
     scenario::Scenario,
-    world::network::{Network, place},
+    world::{Network, place},
 };
 use rayon::prelude::*;
 

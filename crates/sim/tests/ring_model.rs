@@ -10,7 +10,7 @@ use bellwether_sim::{
         self, Explorable, Kind, Model, Settings,
         ring::{RingJudge, RingTally},
     },
-    observe::ring::RingMember,
+    observe::RingMember,
 };
 
 type Explored = explore::Explored<RingTally>;

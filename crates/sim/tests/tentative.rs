@@ -9,7 +9,7 @@ use bellwether_proto::NodeId;
 use bellwether_sim::{
     check::conformance::{Case, Subject, Trial, subjects},
     invariant::ActsWhenConfirmed,
-    observe::log::{Log, Namings},
+    observe::{Log, Namings},
     run::run_logged,
 };
 

@@ -22,7 +22,7 @@ use std::{
 use bellwether_hosts::Net;
 use bellwether_proto::{NodeId, Seed, Time, topology::Graph};
 use bellwether_sim::{
-    observe::log::{Log, Namings},
+    observe::{Log, Namings},
     run::{run_logged, world::movement},
     scenario::Scenario,
 };

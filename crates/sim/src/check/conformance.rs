@@ -6,7 +6,7 @@
 //! agree, and go on agreeing to the end. The seed draws the size of the network, the delays and who is
 //! hit, so that a sweep of seeds is a sweep of worlds.
 //!
-//! Of a membership the safety invariants are those of [its observer](crate::observe::membership), and the promise is that in time
+//! Of a membership the safety invariants are those of [its observer](crate::observe::MembershipWatch), and the promise is that in time
 //! everybody live and connected is on everybody's list, and everybody gone on nobody's. It has no leader to hit:
 //! somebody at random is hit instead.
 //!
@@ -38,9 +38,9 @@ mod trouble;
 use self::trouble::{aim_at_random, spare_disks, trouble, upheaval};
 
 use crate::{
-    engine::trace::TraceHash,
+    engine::TraceHash,
     invariant::{OlderLifeStops, Settles, Violation},
-    observe::{log::Log, metric::Metric},
+    observe::{Log, Metric},
     run::{promise::promise, run, run_logged},
     scenario::{
         AnnounceSettings, BanditSettings, Delay, DelayLaw, Fault, Loss, NetworkSettings, Per,
@@ -56,7 +56,7 @@ pub struct Subject {
     /// What its nodes run.
     pub protocol: Protocol,
     /// Once it has been quiet for this long, all agree. Part of the promise. `None` for a membership, whose
-    /// [promise](promise) follows from its configuration and the size of the group.
+    /// [`promise`] follows from its configuration and the size of the group.
     pub settles_within: Option<Duration>,
     /// About how many runs of an election one of its runs takes as long as; sweeps try so many fewer seeds.
     pub cost: u64,

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::world::{
-    network::Travel,
+    Travel,
     radio::{self, Frame, Turn},
 };
 

@@ -16,9 +16,9 @@ use bellwether_proto::{
     Rejected, Rng, Seed, Time, wire,
 };
 
-use self::{clock::Clock, queue::Queue, trace::TraceHash};
+use self::{clock::Clock, queue::Queue};
 pub use self::{disk::HostFeeds, observer::Observer};
-use crate::world::network::{Arrival, Network, Travel};
+use crate::world::{Arrival, Network, Travel};
 
 /// Many machines of one kind in one network.
 pub struct Sim<M: Machine, O = ()> {
@@ -134,11 +134,12 @@ mod observer;
 mod parcels;
 pub mod queue;
 mod sending;
-pub mod trace;
+pub(crate) mod trace;
 
 pub use self::{
     carrier::Carrier,
     counters::{Counters, LONGEST_WAY},
+    trace::{Each, TraceHash},
 };
 use self::{
     disk::Write,

@@ -3,10 +3,7 @@ use std::convert::Infallible;
 use bellwether_proto::wire::{DecodeError, Reader, Sink, Wire};
 
 use super::*;
-use crate::world::{
-    network::place,
-    settings::{Delay, DelayLaw, Loss, NetworkSettings, Per, Placement, Routing},
-};
+use crate::world::{Delay, DelayLaw, Loss, NetworkSettings, Per, Placement, Routing, place};
 
 /// Does what it is told: a message is a number, heard and remembered with the local time.
 #[derive(Clone, Debug)]

@@ -21,7 +21,7 @@ use bellwether_proto::{NodeId, Time};
 
 use crate::{
     lists::membership_trace::{Change, Feed, MembershipTrace},
-    observe::metric::Summary,
+    observe::Summary,
 };
 
 /// How far the lists disagreed at one look.

@@ -23,7 +23,7 @@ use bellwether_proto::{
     membership::medley::{Medley, State as MemberState},
 };
 
-use crate::engine::{Observer, Sim, State, trace::TraceHash};
+use crate::engine::{Observer, Sim, State, TraceHash};
 
 /// Whoever keeps a list of members.
 pub trait Lister {

@@ -15,13 +15,13 @@ use bellwether_proto::{
 };
 
 use crate::{
-    engine::{Builder, Sim, State, trace::TraceHash},
+    engine::{Builder, Sim, State, TraceHash},
     lists::{
         membership_trace::MembershipTrace,
         snapshot::{ListReplay, MemberLists, feed},
     },
-    observe::{eventual::EventualWatch, metric::Metric, traffic::counted},
-    world::network::Network,
+    observe::{EventualWatch, Metric, counted},
+    world::Network,
 };
 
 /// Elections by one configuration, in one network, on one trace or on lists that do not change.

@@ -2,7 +2,7 @@
 
 use bellwether_proto::{Effect, EffectOf, Input, InputOf, Machine, NodeId, Time};
 
-use crate::{engine::Observer, observe::election::Until, world::network::Network};
+use crate::{engine::Observer, observe::Until, world::Network};
 
 /// A message that may be an announcement: a claim to lead, as opposed to a question or a farewell.
 pub trait Announcement {

@@ -18,7 +18,7 @@ use super::metric::Metric;
 use crate::{
     engine::{Counters, Observer, State},
     invariant::{OwnView, Violation},
-    world::network::Network,
+    world::Network,
 };
 
 /// Whom a node should name.

@@ -9,7 +9,7 @@ use bellwether_proto::{
 use crate::{
     engine::{Observer, State},
     observe::Favourite,
-    world::network::Network,
+    world::Network,
 };
 
 /// Watches who takes whom off its list.

@@ -7,13 +7,8 @@ use bellwether_proto::{Duration, Election, Leadership, NodeId, Time};
 use crate::{
     engine::{Observer, State},
     invariant::{OneLeaderPerTerm, Safety, Violation},
-    observe::{
-        Favourite,
-        agreement::Agreement,
-        log::{Log, Naming, Namings},
-        metric::Metric,
-    },
-    world::network::Network,
+    observe::{Agreement, Favourite, Log, Metric, Naming, Namings},
+    world::Network,
 };
 
 /// When a run ends.

@@ -12,8 +12,8 @@ use bellwether_proto::{
 
 use crate::{
     engine::{Observer, State},
-    observe::{Favourite, metric::Metric},
-    world::network::Travel,
+    observe::{Favourite, Metric},
+    world::Travel,
 };
 
 /// A node whose leader is found by a churn-tolerant election.

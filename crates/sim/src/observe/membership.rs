@@ -18,7 +18,7 @@ use crate::{
         Completeness, IncarnationMonotone, LiveNotDeadForLong, NoResurrection, Record,
         TimeBoundedDetection, Violation, Violations,
     },
-    world::network::Network,
+    world::Network,
 };
 
 /// What a membership promises in a scenario, beyond what it promises always; `None` where it does not.

@@ -1,18 +1,33 @@
 //! What is watched and measured while a run goes on.
 
-pub mod agreement;
-pub mod announce;
-pub mod central;
-pub mod detection;
-pub mod election;
-pub mod eventual;
-pub mod log;
-pub mod membership;
-pub mod metric;
-pub mod node;
-pub mod requests;
-pub mod ring;
-pub mod traffic;
+mod agreement;
+mod announce;
+mod central;
+mod detection;
+mod election;
+mod eventual;
+mod log;
+mod membership;
+mod metric;
+mod node;
+mod requests;
+mod ring;
+mod traffic;
+
+pub use self::{
+    agreement::Agreement,
+    announce::{AnnounceWatch, Announced, Announcement, Converged},
+    central::{CentralWatch, Oracle, Standing},
+    detection::{Detected, Detection, DetectionWatch},
+    election::{ElectionWatch, Until},
+    eventual::{EventualMessage, EventualNode, EventualWatch},
+    log::{Entry, Log, Naming, Namings},
+    membership::{MembershipWatch, Promise},
+    metric::{Hops, Metric, Summary, Unit},
+    requests::{RequestWatch, Round, Served},
+    ring::{Findings, RingMember, RingWatch},
+};
+pub(crate) use self::{node::NodeWatch, traffic::counted};
 
 /// Somebody who knows whom most nodes name as their leader.
 pub trait Favourite {

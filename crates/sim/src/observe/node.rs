@@ -26,7 +26,7 @@ use crate::{
     invariant::{
         ActsWhenConfirmed, LeadsOnWhatIsKept, OlderLifeStops, OneMayAct, Violation, Violations,
     },
-    world::network::Network,
+    world::Network,
 };
 
 /// Watches nodes.

@@ -12,8 +12,8 @@ use crate::{
     engine::{Observer, State},
     invariant::{OneLeaderPerTerm, Safety, Violation},
     world::{
+        Travel,
         client::{Event, NodeOrClient},
-        network::Travel,
     },
 };
 

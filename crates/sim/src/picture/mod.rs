@@ -9,12 +9,12 @@ use std::{cell::RefCell, collections::BTreeMap, fmt::Write as _, rc::Rc, sync::A
 use bellwether_proto::{Duration, Time};
 
 use crate::{
-    observe::log::{Log, Naming, Namings},
+    observe::{Log, Naming, Namings},
     run::{run_logged, world::movement},
     scenario::{Placement, Scenario},
     world::{
+        Disconnected,
         mobility::{LinkChange, Movement, Waypoint},
-        network::Disconnected,
     },
 };
 

@@ -5,7 +5,7 @@ use bellwether_proto::{
     membership::medley::{Contact, ContactChange},
 };
 
-use crate::world::network::{Network, Placed};
+use crate::world::{Network, Placed};
 
 /// Everybody's address book: who is how far away, and whom it hears directly. The first `members` nodes begin
 /// their first life with each other on their lists; all others, and who starts again, must ask to join.
@@ -55,7 +55,7 @@ mod tests {
     use super::*;
     use crate::{
         scenario::{self, Delay, DelayLaw, Loss, MoveLaw, Per, Placement, Routing},
-        world::network::{displace, place},
+        world::{displace, place},
     };
 
     #[test]

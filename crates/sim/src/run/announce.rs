@@ -8,14 +8,9 @@ use bellwether_proto::{
 use super::{Outcome, election_outcome, simulate};
 use crate::{
     engine::Builder,
-    observe::{
-        announce::{AnnounceWatch, Announcement},
-        election::ElectionWatch,
-        log::Log,
-        metric::Metric,
-    },
+    observe::{AnnounceWatch, Announcement, ElectionWatch, Log, Metric},
     scenario::{AnnounceSettings, Scenario},
-    world::network::Disconnected,
+    world::Disconnected,
 };
 
 /// Makes the nodes of an announced election.

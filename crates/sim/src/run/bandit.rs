@@ -14,20 +14,14 @@ use super::{
     world::world_of,
 };
 use crate::{
-    engine::{Builder, Observer, Sim, State, Status, trace::TraceHash},
+    engine::{Builder, Observer, Sim, State, Status, TraceHash},
     invariant::{OlderLifeStops, Violation},
-    observe::{
-        election::ElectionWatch,
-        log::Log,
-        metric::Metric,
-        requests::{RequestWatch, Served},
-        traffic::counted,
-    },
+    observe::{ElectionWatch, Log, Metric, RequestWatch, Served, counted},
     scenario::{BanditSettings, Scenario},
     world::{
+        Disconnected,
         client::NodeOrClient,
         environment::{Change, FailureProcess},
-        network::Disconnected,
     },
 };
 

@@ -4,13 +4,9 @@ use bellwether_proto::election::central::{Central, Config, Memo};
 
 use super::{Outcome, election_outcome, simulate};
 use crate::{
-    observe::{
-        central::{CentralWatch, Oracle, Standing},
-        election::ElectionWatch,
-        log::Log,
-    },
+    observe::{CentralWatch, ElectionWatch, Log, Oracle, Standing},
     scenario::{Protocol, Scenario},
-    world::network::Disconnected,
+    world::Disconnected,
 };
 
 /// A run, and how it went on the way.

@@ -15,13 +15,9 @@ use super::{
 };
 use crate::{
     engine::Sim,
-    observe::{
-        election::ElectionWatch,
-        eventual::{EventualNode, EventualWatch},
-        log::Log,
-    },
+    observe::{ElectionWatch, EventualNode, EventualWatch, Log},
     scenario::{Roles, Scenario},
-    world::network::Disconnected,
+    world::Disconnected,
 };
 
 /// An election on a membership. Nobody announces itself again and again: besides agreement there is what elections

@@ -8,7 +8,7 @@ use crate::{
     engine::{Observer, Sim, Status},
     observe::Favourite,
     scenario::{Distances, Fault, FaultKind, Lack, Scenario, State, Who},
-    world::network::{ATTEMPTS, Disconnected, Network, Placed, Trouble, displace, parts},
+    world::{ATTEMPTS, Disconnected, Network, Placed, Trouble, displace, parts},
 };
 
 /// Says, when nodes have moved, what each of them is to be told about it.

@@ -18,14 +18,9 @@ use super::{
 use crate::{
     engine::{Builder, SelectiveLoss, Sim},
     lists::membership_trace::{MembershipTrace, Recorder, Suspects},
-    observe::{
-        detection::{Detected, DetectionWatch},
-        log::Log,
-        membership::MembershipWatch,
-        metric::{Hops, Metric},
-    },
+    observe::{Detected, DetectionWatch, Hops, Log, MembershipWatch, Metric},
     scenario::{Lists, Loss, Protocol, Scenario},
-    world::network::{Disconnected, Network, Placed},
+    world::{Disconnected, Network, Placed},
 };
 
 pub(super) fn run(

@@ -29,11 +29,11 @@ pub use self::{
     report::{Report, each_seed, run_many},
 };
 use crate::{
-    engine::{Builder, Observer, Sim, trace::TraceHash},
+    engine::{Builder, Observer, Sim, TraceHash},
     invariant::{OlderLifeStops, Violation},
-    observe::{Favourite, election::ElectionWatch, log::Log, metric::Metric, traffic::counted},
+    observe::{ElectionWatch, Favourite, Log, Metric, counted},
     scenario::{Protocol, Scenario},
-    world::network::Disconnected,
+    world::Disconnected,
 };
 
 /// What one run came to.

@@ -20,9 +20,9 @@ use super::{
 };
 use crate::{
     engine::{Carrier, HostFeeds, Sim},
-    observe::{log::Log, node::NodeWatch},
+    observe::{Log, NodeWatch},
     scenario::{NodeSettings, Scenario},
-    world::network::Disconnected,
+    world::Disconnected,
 };
 
 /// Runs a scenario of nodes.

@@ -12,16 +12,16 @@ use super::{
     world::world,
 };
 use crate::{
-    engine::{Sim, trace::TraceHash},
+    engine::{Sim, TraceHash},
     invariant::OlderLifeStops,
     lists::{
         membership_trace::{MembershipTrace, Suspects},
         snapshot::{ListReplay, MemberLists},
         trials::{self, ListTrials, Trial},
     },
-    observe::{election::ElectionWatch, eventual::EventualWatch, log::Log, metric::Metric},
+    observe::{ElectionWatch, EventualWatch, Log, Metric},
     scenario::{Initiator, Lists, Missing, Scenario, SharedTrace, Trials},
-    world::network::{Disconnected, Network, place},
+    world::{Disconnected, Network, place},
 };
 
 /// An election on lists that no membership keeps up.

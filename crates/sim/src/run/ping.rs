@@ -7,9 +7,9 @@ use bellwether_proto::{
 
 use super::{Outcome, outcome, simulate};
 use crate::{
-    observe::{log::Log, metric::Metric},
+    observe::{Log, Metric},
     scenario::{PingConfig, Scenario},
-    world::network::Disconnected,
+    world::Disconnected,
 };
 
 pub(super) fn run(

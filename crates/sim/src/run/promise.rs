@@ -7,7 +7,7 @@ use bellwether_proto::{
 
 use crate::{
     invariant::TimeBoundedDetection,
-    observe::membership::Promise,
+    observe::Promise,
     scenario::{DelayLaw, FaultKind, Loss, NetworkSettings, Per, Placement, Radio, Scenario},
 };
 

@@ -5,11 +5,11 @@ use serde_json::{Map, Value, json};
 
 use super::{Outcome, run};
 use crate::{
-    engine::trace::TraceHash,
+    engine::TraceHash,
     invariant::Violation,
-    observe::metric::{Metric, Summary},
+    observe::{Metric, Summary},
     scenario::Scenario,
-    world::network::Disconnected,
+    world::Disconnected,
 };
 
 /// What many runs of one scenario came to, in the order of their seeds.

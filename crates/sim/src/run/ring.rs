@@ -17,14 +17,9 @@ use super::{
 use crate::{
     engine::{Builder, Observer, Sim},
     invariant::Violation,
-    observe::{
-        election::ElectionWatch,
-        log::Log,
-        metric::Metric,
-        ring::{Findings, RingMember, RingWatch},
-    },
+    observe::{ElectionWatch, Findings, Log, Metric, RingMember, RingWatch},
     scenario::{Protocol, Scenario},
-    world::network::Disconnected,
+    world::Disconnected,
 };
 
 /// What a ring came to, with everything seen.

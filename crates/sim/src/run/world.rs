@@ -7,8 +7,9 @@ use bellwether_proto::{Seed, Time};
 use crate::{
     scenario::{Mobility, Placement, Radio, Scenario, SharedMovement},
     world::{
+        Disconnected, Network, Placed,
         mobility::{self, Movement},
-        network::{Disconnected, Network, Placed, place},
+        place,
     },
 };
 

@@ -16,7 +16,7 @@ use super::{
     Roles, Scenario, SharedMovement, SharedTrace, Who, Wifi,
 };
 use crate::{
-    engine::trace::{Each, TraceHash},
+    engine::{Each, TraceHash},
     world::mobility,
 };
 

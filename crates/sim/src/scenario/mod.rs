@@ -26,8 +26,7 @@ use bellwether_proto::{
 use std::{fmt, sync::Arc};
 
 use crate::{
-    engine::trace::TraceHash, lists::membership_trace::MembershipTrace,
-    world::environment::Environment,
+    engine::TraceHash, lists::membership_trace::MembershipTrace, world::environment::Environment,
 };
 
 pub use self::error::{Place, ScenarioError};
@@ -36,8 +35,8 @@ pub use self::node::NodeSettings;
 pub(crate) use self::read::THESIS;
 pub use crate::{
     engine::State,
-    observe::election::Until,
-    world::settings::{
+    observe::Until,
+    world::{
         Cluster, Delay, DelayLaw, LevyProfile, LinkLoss, Loss, Mobility, MoveLaw, NetworkSettings,
         NodeLoss, Per, Placement, Radio, Routing, SharedMovement, Wifi,
     },

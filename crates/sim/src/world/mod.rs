@@ -3,6 +3,15 @@
 pub mod client;
 pub mod environment;
 pub mod mobility;
-pub mod network;
+mod network;
 pub mod radio;
-pub mod settings;
+mod settings;
+
+pub(crate) use self::network::{ATTEMPTS, displace, parts, within};
+pub use self::{
+    network::{Arrival, Disconnected, Network, Placed, Travel, Trouble, place},
+    settings::{
+        Cluster, Delay, DelayLaw, LevyProfile, LinkLoss, Loss, Mobility, MoveLaw, NetworkSettings,
+        NodeLoss, Per, Placement, Radio, Routing, SharedMovement, Wifi,
+    },
+};

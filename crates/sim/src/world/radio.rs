@@ -15,7 +15,7 @@ use std::collections::VecDeque;
 
 use bellwether_proto::{Duration, Rng, Time};
 
-use crate::world::settings::Wifi;
+use crate::world::Wifi;
 
 /// The stations and what is in the air. The engine keeps the time: it is told when to ask again.
 #[derive(Clone, Debug)]

@@ -9,7 +9,7 @@ mod theorems;
 
 use bellwether_proto::{Duration, Rng, Seed};
 use bellwether_sim::{
-    observe::log::Log,
+    observe::Log,
     run::ring::{self, Study},
     scenario::{Fault, FaultKind, Scenario, Who},
 };

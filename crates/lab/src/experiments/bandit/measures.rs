@@ -2,10 +2,7 @@
 
 use bellwether_proto::{Time, election::bandit::Kind};
 use bellwether_sim::{
-    observe::{
-        metric::Unit,
-        requests::{Round, Served},
-    },
+    observe::{Round, Served, Unit},
     scenario::{Protocol, Scenario},
 };
 

@@ -12,7 +12,7 @@ mod term;
 
 use bellwether_proto::election::bandit::{Config, Policy, Profile};
 use bellwether_sim::{
-    observe::{log::Log, requests::Served},
+    observe::{Log, Served},
     run::bandit::serve,
     scenario::{Protocol, Scenario},
 };

@@ -8,7 +8,7 @@ mod air;
 mod ours;
 mod waypoints;
 
-use bellwether_sim::{observe::log::Log, run::central, scenario::Scenario};
+use bellwether_sim::{observe::Log, run::central, scenario::Scenario};
 
 use super::{between, bounded, is_ascending, ratio, shown};
 use crate::{

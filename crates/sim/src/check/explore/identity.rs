@@ -4,7 +4,7 @@ use std::hash::{BuildHasherDefault, Hash, Hasher};
 
 use crate::engine::trace::hash_by_folding;
 
-/// A digest of what tells one state from another. The [trace hash](crate::engine::trace::TraceHash) would not do: differences in
+/// A digest of what tells one state from another. The [trace hash](crate::engine::TraceHash) would not do: differences in
 /// the high bits of one number stay few and may be undone by the next, and sets of messages are full of such.
 ///
 /// Of ten million different states, two have the same digest once in three hundred thousand searches.

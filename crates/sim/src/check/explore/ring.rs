@@ -5,7 +5,7 @@ use bellwether_proto::{Duration, Peer, Time, membership::ring::RingEvent};
 use super::{End, Judge, Step};
 use crate::{
     invariant::{NobodyBuriedAlive, OneOfTwoWins, OneValidLease},
-    observe::ring::RingMember,
+    observe::RingMember,
 };
 
 /// What a ring promises, looked at in every step of a history: nobody is buried alive, of two that accuse each other

@@ -6,7 +6,7 @@ use bellwether_proto::{NodeId, Time};
 
 use super::*;
 use crate::{
-    observe::{log::Namings, metric::Metric},
+    observe::{Metric, Namings},
     run::{run, run_logged},
 };
 

@@ -17,7 +17,7 @@ pub use self::{
     link::{LinkChange, LinkChanges},
     model::generate,
 };
-use crate::world::network::within;
+use crate::world::within;
 
 /// Where a node is at one instant; between two of them it goes straight, at one speed.
 #[derive(Clone, Copy, Debug, PartialEq)]

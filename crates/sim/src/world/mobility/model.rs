@@ -3,7 +3,7 @@
 use bellwether_proto::{Duration, Rng, Seed};
 
 use super::{Movement, Waypoint};
-use crate::world::settings::{LevyProfile, Mobility};
+use crate::world::{LevyProfile, Mobility};
 
 /// The movement of `nodes` nodes on a square of `side` for at least as long as the run; each draws from a branch of
 /// `seed` of its own. `None` if nobody moves or the movement has been given.

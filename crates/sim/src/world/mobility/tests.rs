@@ -9,10 +9,7 @@ use super::{
     model::{FLIGHT, PAUSE, half_cauchy},
     *,
 };
-use crate::world::{
-    network::parts,
-    settings::{LevyProfile, Mobility},
-};
+use crate::world::{LevyProfile, Mobility, parts};
 
 const RUN: Duration = Duration::from_secs(1_800);
 

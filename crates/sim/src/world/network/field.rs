@@ -6,9 +6,9 @@ use bellwether_proto::{Rng, Time};
 
 use super::{Network, within};
 use crate::world::{
+    Wifi,
     mobility::{LinkChange, LinkChanges, Movement},
     radio::{Air, Frame, Full, Turn},
-    settings::Wifi,
 };
 
 /// What changes by itself: links as nodes move, and who is in whose earshot if that is farther.

@@ -27,10 +27,7 @@ use self::{
     placement::distance,
     route::{Links, Routes, Row, Search},
 };
-use crate::world::{
-    radio::Air,
-    settings::{Delay, DelayLaw, Loss, NetworkSettings, Per, Routing},
-};
+use crate::world::{Delay, DelayLaw, Loss, NetworkSettings, Per, Routing, radio::Air};
 
 /// One copy of a message on its way.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use bellwether_proto::Rng;
 
-use crate::world::settings::{Cluster, MoveLaw, Placement};
+use crate::world::{Cluster, MoveLaw, Placement};
 
 /// A drawn placement: positions where there are any, and who hears whom.
 #[derive(Clone, Debug)]

@@ -1,7 +1,7 @@
 use bellwether_proto::Seed;
 
 use super::*;
-use crate::world::settings::{LinkLoss, NodeLoss, Placement};
+use crate::world::{LinkLoss, NodeLoss, Placement};
 
 fn network(placement: Placement, nodes: u32, loss: Loss) -> Network {
     routed(placement, nodes, loss, Routing::Hops)
