@@ -26,20 +26,15 @@ impl<M: Machine, O: Observer<M>> Sim<M, O> {
         match effect {
             Effect::Send { to, message } => {
                 self.hash.fold(to.get());
-                let lost_for_what_it_is = self
-                    .selective_loss
-                    .as_mut()
-                    .is_some_and(|selective_loss| selective_loss(index, &message));
-                if self.network.air().is_some() && !lost_for_what_it_is {
+                let lost = self.selective_loss.as_mut().is_some_and(|loses| loses(index, &message));
+                if self.network.air().is_some() && !lost {
                     return self.transmit((index, boot), Some(to), message);
                 }
                 let travel = match u32::try_from(to.get()) {
-                    Ok(to) if (to as usize) < self.nodes.len() && !lost_for_what_it_is => {
+                    Ok(to) if (to as usize) < self.nodes.len() && !lost => {
                         self.network.unicast(index, to, &mut self.arrivals)
                     }
-                    _ if lost_for_what_it_is => {
-                        Travel { transmissions: 1, lost: 1, unreachable: 0 }
-                    }
+                    _ if lost => Travel { transmissions: 1, lost: 1, unreachable: 0 },
                     _ => Travel { unreachable: 1, ..Travel::default() },
                 };
                 self.dispatch((index, boot), Some(to), message, travel);
