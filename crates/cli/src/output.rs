@@ -9,9 +9,9 @@ use std::{
 use bellwether_agent::{ConfigError, Ended, config};
 use bellwether_lab::{runner::LabError, store::StoreError};
 use bellwether_sim::{
-    log::Entry,
-    network::Disconnected,
+    observe::Entry,
     scenario::{Place, ScenarioError},
+    world::Disconnected,
 };
 use comfy_table::{Table, presets};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};

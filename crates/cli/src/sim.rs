@@ -8,9 +8,8 @@ use std::{
 
 use bellwether_proto::Duration;
 use bellwether_sim::{
-    log::{Entry, Log},
-    membership_trace::INTERVAL,
-    metric::{Metric, Summary, Unit},
+    lists::membership_trace::INTERVAL,
+    observe::{Entry, Log, Metric, Summary, Unit},
     run::{Report, record_membership, run_logged, run_many},
     scenario::Scenario,
 };

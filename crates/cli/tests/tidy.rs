@@ -1,4 +1,5 @@
-//! Every rule that code or a page cites by its id is defined on a page of `docs/rules`.
+//! Every rule that code or a page cites by its id is defined on a page of `docs/rules`. Besides: which
+//! [rooms](rooms) may import which, and which [comments](docs) say something.
 //!
 //! Comments and documents are read as text, paragraph by paragraph. An id is one of [`FAMILIES`] and a number. On which
 //! page it must have an anchor is decided by the first of these that says so:
@@ -10,6 +11,11 @@
 //!
 //! An id that none of them places is an error too. So is an anchor that occurs twice, a link to an anchor that does not
 //! exist, and an experiment of the lab that no page knows.
+
+#[path = "tidy/docs.rs"]
+mod docs;
+#[path = "tidy/rooms.rs"]
+mod rooms;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -308,7 +314,7 @@ struct Paragraph {
 
 impl Paragraph {
     fn line_of(&self, at: usize) -> usize {
-        self.first + self.text[..at].matches('\n').count()
+        self.first - 1 + line_at(&self.text, at)
     }
 }
 
@@ -393,6 +399,22 @@ fn pieces(source: &str) -> Vec<(usize, Piece<'_>)> {
         at = end;
     }
     pieces
+}
+
+/// A source with blanks in place of its comments and string literals.
+fn without_comments(source: &str) -> String {
+    let mut code = source.as_bytes().to_vec();
+    for (_, piece) in pieces(source) {
+        let (Piece::Comment(text) | Piece::Literal(text)) = piece;
+        let from = text.as_ptr().addr() - source.as_ptr().addr();
+        let part = code[from..from + text.len()].iter_mut();
+        part.filter(|byte| **byte != b'\n').for_each(|byte| *byte = b' ');
+    }
+    String::from_utf8(code).expect("whole pieces were replaced")
+}
+
+fn line_at(text: &str, at: usize) -> usize {
+    1 + text[..at].matches('\n').count()
 }
 
 /// How long `r#"` is, if that is what `rest` begins with.

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use bellwether_sim::metric::Summary;
+use bellwether_sim::observe::Summary;
 
 /// How a claim fared.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

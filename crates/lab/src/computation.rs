@@ -5,7 +5,7 @@
 
 use std::{error::Error, fmt, hash::Hash, sync::Arc};
 
-use bellwether_sim::{metric::Unit, scenario::Scenario, trace::TraceHash};
+use bellwether_sim::{engine::TraceHash, observe::Unit, scenario::Scenario};
 
 use crate::experiment::Setup;
 

@@ -4,9 +4,9 @@ use std::fmt;
 
 use bellwether_proto::Seed;
 use bellwether_sim::{
-    metric::Summary,
+    engine::TraceHash,
+    observe::Summary,
     scenario::{Scenario, ScenarioError},
-    trace::TraceHash,
 };
 
 use crate::{claim::Claim, computation::Computation, figure::Figure, table::Table};

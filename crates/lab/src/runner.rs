@@ -3,10 +3,10 @@
 use std::{collections::BTreeMap, error::Error};
 
 use bellwether_sim::{
-    metric::Summary,
-    network::Disconnected,
+    observe::Summary,
     run::{each_seed, run_many},
     scenario::ScenarioError,
+    world::Disconnected,
 };
 
 use crate::{

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use bellwether_sim::metric::Summary;
+use bellwether_sim::observe::Summary;
 
 use crate::{
     claim::Estimate,

@@ -2,12 +2,13 @@
 
 use bellwether_proto::Duration;
 use bellwether_sim::{
-    conformance::{Case, subjects, sweep},
-    log::Log,
-    metric::Metric,
-    run::run,
+    check::conformance::{Case, subjects, sweep},
+    observe::{Log, Metric},
+    run::{
+        bandit::{Account, serve},
+        run,
+    },
     scenario::{Protocol, Scenario},
-    serving::{Account, serve},
 };
 
 const PAPER: &str = r#"

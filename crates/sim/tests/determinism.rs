@@ -7,9 +7,9 @@ use std::{
 };
 
 use bellwether_sim::{
-    log::{Entry, Log},
+    observe::{Entry, Log},
     run::{Report, run, run_logged, run_many},
-    scenario::{Loss, Network, Protocol, Scenario, Until},
+    scenario::{Loss, NetworkSettings, Protocol, Scenario, Until},
 };
 
 fn shipped() -> Vec<PathBuf> {
@@ -206,7 +206,7 @@ fn a_pinned_trace_depends_on_the_seed_and_on_the_world() {
     for pin in &PINS {
         let scenario = pinned(pin);
         let lossier = Loss::Independent { rate: 0.1 };
-        let network = Network { loss: lossier, ..scenario.network.clone() };
+        let network = NetworkSettings { loss: lossier, ..scenario.network.clone() };
         let changed = Scenario { network, ..scenario.clone() };
         for outcome in [run(&scenario, 1), run(&scenario, 2), run(&changed, 1)] {
             traces.push(outcome.unwrap().trace);

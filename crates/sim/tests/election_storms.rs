@@ -4,7 +4,7 @@
 //! are what they were proposed for: sooner.
 
 use bellwether_sim::{
-    metric::Metric,
+    observe::Metric,
     run::{Report, run_many},
     scenario::Scenario,
 };

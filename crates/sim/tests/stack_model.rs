@@ -9,7 +9,7 @@ use bellwether_proto::{
     membership::medley::{self, Contact, Strategy},
     stack::{self, Group, Stack},
 };
-use bellwether_sim::explore::{Explored, Judge, Kind, Model, Settings, Step, explore};
+use bellwether_sim::check::explore::{Explored, Judge, Kind, Model, Settings, Step, explore};
 
 /// What a node says of who leads never carries a smaller epoch than before, unless its disk was lost.
 #[derive(Clone, Default)]

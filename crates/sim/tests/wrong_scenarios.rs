@@ -7,8 +7,8 @@ use std::fs;
 
 use bellwether_proto::{Duration, election::announce::Suppression};
 use bellwether_sim::scenario::{
-    DelayLaw, Distances, FaultKind, Lack, Loss, MoveLaw, Network, Place, Placement, Protocol,
-    Routing, Scenario, State, Until, Who,
+    DelayLaw, Distances, FaultKind, Lack, Loss, MoveLaw, NetworkSettings, Place, Placement,
+    Protocol, Routing, Scenario, State, Until, Who,
 };
 use proptest::prelude::*;
 
@@ -213,7 +213,7 @@ fn faults_of_hosts_are_read_as_written() {
 fn what_is_left_out_has_its_default() {
     let text = "name = 'd'\nduration = '1s'\n[network]\nnodes = 2\n\
                 [membership]\nkind = 'ping'\nperiod = '20ms'\ntimeout = '5ms'";
-    let Network { start_spread, placement, delay, loss, routing, .. } =
+    let NetworkSettings { start_spread, placement, delay, loss, routing, .. } =
         parse(text, &[]).unwrap().network;
     assert_eq!(start_spread, Duration::ZERO);
     assert_eq!(placement, Placement::Mesh);

@@ -22,10 +22,9 @@ use std::{
 use bellwether_hosts::Net;
 use bellwether_proto::{NodeId, Seed, Time, topology::Graph};
 use bellwether_sim::{
-    log::{Log, Namings},
-    run::run_logged,
+    observe::{Log, Namings},
+    run::{run_logged, world::movement},
     scenario::Scenario,
-    world::movement,
 };
 
 use crate::{

@@ -10,7 +10,7 @@ use super::{
     protocol::refused,
     section::{Field, Reader, Result, Section},
 };
-use crate::environment::{Environment, Machines, Migration, MigrationLaw, Process, Repair};
+use crate::world::environment::{Environment, Machines, Migration, MigrationLaw, Process, Repair};
 
 pub(super) fn settings(section: &mut Section<'_>, nodes: u32) -> Result<Protocol> {
     let profile = section.or("profile", Profile::Hardened, |field| {

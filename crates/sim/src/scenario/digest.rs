@@ -16,8 +16,8 @@ use super::{
     Roles, Scenario, SharedMovement, SharedTrace, Who, Wifi,
 };
 use crate::{
-    mobility,
-    trace::{Each, TraceHash},
+    engine::{Each, TraceHash},
+    world::mobility,
 };
 
 impl Scenario {

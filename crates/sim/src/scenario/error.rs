@@ -24,9 +24,9 @@ pub enum Place {
     Position {
         /// The file, as it was given.
         file: String,
-        /// The line.
+        /// The line, counted from 1.
         line: usize,
-        /// The column.
+        /// The column, counted from 1.
         column: usize,
     },
     /// An override from the command line.

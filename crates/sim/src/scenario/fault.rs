@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use bellwether_proto::Duration;
 
 use super::{
-    Distances, Fault, FaultKind, Lack, MoveLaw, Network, Placement, State, Who,
+    Distances, Fault, FaultKind, Lack, MoveLaw, NetworkSettings, Placement, State, Who,
     read::{MOST_NODES, Nodes},
     section::{Field, Reader, Result, Section},
 };
@@ -21,7 +21,7 @@ const DRIFT: i64 = 100_000;
 #[derive(Debug)]
 pub(super) struct Setting<'a, 'b> {
     pub(super) duration: Duration,
-    pub(super) network: &'b Network,
+    pub(super) network: &'b NetworkSettings,
     pub(super) election: bool,
     /// Whether the nodes can be asked to elect.
     pub(super) asked: bool,

@@ -43,7 +43,7 @@ pub struct NodeSettings {
 }
 
 impl NodeSettings {
-    /// All alike.
+    /// Nodes that all have these settings.
     pub fn alike(timing: Timing, elections: Vec<ElectionSettings>) -> Self {
         Self {
             common: Settings::new("node", timing, elections),

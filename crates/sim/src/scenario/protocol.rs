@@ -16,7 +16,7 @@ use bellwether_proto::{
     membership::medley::{self, Attention, Carriers, Form, Phase, Piggyback, Selection, Strategy},
 };
 
-use crate::membership_trace::MembershipTrace;
+use crate::lists::membership_trace::MembershipTrace;
 
 mod central;
 mod ring;

@@ -10,8 +10,8 @@ use std::{
 use bellwether_proto::Duration;
 
 use super::{
-    Cluster, Delay, DelayLaw, LinkLoss, Lists, Loss, Mobility, Network, NodeLoss, Per, Place,
-    Placement, Protocol, Radio, Routing, Scenario, ScenarioError, Until,
+    Cluster, Delay, DelayLaw, LinkLoss, Lists, Loss, Mobility, NetworkSettings, NodeLoss, Per,
+    Place, Placement, Protocol, Radio, Routing, Scenario, ScenarioError, Until,
     fault::{self, Setting},
     field,
     protocol::{World, protocol},
@@ -213,7 +213,7 @@ fn scenario(mut root: Section<'_>) -> Result<Scenario> {
 /// Refuses movements of too few, too long ones, and those that nobody would follow.
 fn moves_everybody(
     described: &Field<'_>,
-    (network, duration): (&Network, Duration),
+    (network, duration): (&NetworkSettings, Duration),
     protocol: &Protocol,
     nodes: &Nodes<'_>,
 ) -> Result<()> {
@@ -250,7 +250,7 @@ fn network<'a>(
     mut section: Section<'a>,
     duration: Duration,
     nodes: &mut Nodes<'a>,
-) -> Result<Network> {
+) -> Result<NetworkSettings> {
     let start_spread = section.or("start_spread", Duration::ZERO, |field| {
         let spread = field.duration()?;
         if spread > duration {
@@ -305,7 +305,7 @@ fn network<'a>(
     })?;
     section.end()?;
     let nodes = nodes.initial;
-    Ok(Network { nodes, start_spread, placement, delay, loss, routing, mobility, radio })
+    Ok(NetworkSettings { nodes, start_spread, placement, delay, loss, routing, mobility, radio })
 }
 
 fn placement<'a>(mut section: Section<'a>, nodes: &mut Nodes<'a>) -> Result<Placement> {

@@ -9,8 +9,8 @@ mod theorems;
 
 use bellwether_proto::{Duration, Rng, Seed};
 use bellwether_sim::{
-    arbitrating::{self, Study},
-    log::Log,
+    observe::Log,
+    run::ring::{self, Study},
     scenario::{Fault, FaultKind, Scenario, Who},
 };
 
@@ -58,7 +58,7 @@ fn cut(at: Duration, one: u32, other: u32) -> Fault {
 /// Runs a scenario with these faults instead of its own.
 fn run(scenario: &Scenario, faults: Vec<Fault>, seed: u64) -> Result<Study, Failure> {
     let scenario = Scenario { faults, ..scenario.clone() };
-    let study = arbitrating::study(&scenario, seed, Log::none())?;
+    let study = ring::study(&scenario, seed, Log::none())?;
     study.ok_or_else(|| "not a ring".into())
 }
 

@@ -2,7 +2,7 @@
 
 use bellwether_proto::{Duration, Time};
 use bellwether_sim::{
-    metric::Summary,
+    observe::Summary,
     scenario::{FaultKind, Scenario},
 };
 

@@ -2,8 +2,7 @@
 
 use bellwether_proto::{Boot, Duration, NodeId, Peer, Seed, Time, membership::ring};
 use bellwether_sim::{
-    arbitrating::RingJudge,
-    explore::{Kind, Model, Settings, explore},
+    check::explore::{Kind, Model, Settings, explore, ring::RingJudge},
     scenario::{FaultKind, Scenario},
 };
 

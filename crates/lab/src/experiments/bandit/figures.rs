@@ -1,7 +1,7 @@
 //! Table 1, Figures 2 to 8, Lemma 7.1.
 
 use bellwether_proto::{Seed, election::bandit::Policy};
-use bellwether_sim::environment::Machines;
+use bellwether_sim::world::environment::Machines;
 
 use super::super::missed_at_full_size;
 use super::{

@@ -2,9 +2,8 @@
 
 use bellwether_proto::{Time, election::bandit::Kind};
 use bellwether_sim::{
-    metric::Unit,
+    observe::{Round, Served, Unit},
     scenario::{Protocol, Scenario},
-    serving::{Round, Served},
 };
 
 use crate::computation::Value;

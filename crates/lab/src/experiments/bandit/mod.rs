@@ -12,9 +12,9 @@ mod term;
 
 use bellwether_proto::election::bandit::{Config, Policy, Profile};
 use bellwether_sim::{
-    log::Log,
+    observe::{Log, Served},
+    run::bandit::serve,
     scenario::{Protocol, Scenario},
-    serving::{Served, serve},
 };
 
 use super::{between, bounded, difference, ratio, shown};

@@ -8,7 +8,7 @@ mod air;
 mod ours;
 mod waypoints;
 
-use bellwether_sim::{centring, log::Log, scenario::Scenario};
+use bellwether_sim::{observe::Log, run::central, scenario::Scenario};
 
 use super::{between, bounded, is_ascending, ratio, shown};
 use crate::{
@@ -91,7 +91,7 @@ fn figure(
 
 /// How a run went on the way: the running mean of the instability, and the components.
 fn course(scenario: &Scenario, (): &(), seed: u64) -> Found {
-    let study = centring::study(scenario, seed, Log::none())?.ok_or("no central election")?;
+    let study = central::study(scenario, seed, Log::none())?.ok_or("no central election")?;
     let mut found = Vec::new();
     for standing in &study.standings {
         let at = standing.at.as_secs_f64();

@@ -9,7 +9,7 @@ use bellwether_proto::{
     },
     hash::Real,
 };
-use bellwether_sim::flips::{self, Flips};
+use bellwether_sim::check::link_flips::{self, Flips};
 
 use super::*;
 use crate::computation::Computation;
@@ -182,7 +182,7 @@ fn endings(
     let config = ender(name)?;
     let [mut wrong, mut differ, mut leaders, mut own, mut led] = [0.0; 5];
     for one in 0..BATCH {
-        let ending = flips::run(&flips, config, seed.wrapping_mul(BATCH).wrapping_add(one));
+        let ending = link_flips::run(&flips, config, seed.wrapping_mul(BATCH).wrapping_add(one));
         wrong += f64::from(u8::from(!ending.is_right()));
         differ += f64::from(u8::from(ending.maps_differ));
         leaders += f64::from(u8::from(ending.leaders_differ));

@@ -5,9 +5,8 @@ use bellwether_proto::{
     topology::{Graph, criterion::leaders},
 };
 use bellwether_sim::{
-    run::run,
+    run::{run, world},
     scenario::{Fault, FaultKind, Protocol, Scenario, Who},
-    world,
 };
 
 use super::*;

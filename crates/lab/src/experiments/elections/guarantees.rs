@@ -203,7 +203,7 @@ fn repair_claims(table: &Table) -> Vec<Claim> {
 fn deadold_claims(table: &Table) -> Vec<Claim> {
     let attempts = |form| table.summary(form, "attempts");
     let (published, hardened) = (attempts("as-published"), attempts("hardened"));
-    let shown_attempts = |of: Option<bellwether_sim::metric::Summary>| {
+    let shown_attempts = |of: Option<bellwether_sim::observe::Summary>| {
         of.map_or_else(
             || "nothing".into(),
             |of| format!("mean {:.2}, median {:.0}, 95% {:.0}", of.mean, of.p50, of.p95),

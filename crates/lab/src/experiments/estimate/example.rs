@@ -6,7 +6,7 @@ use bellwether_proto::{
     Seed,
     election::churn_tolerant::{Config, Criterion, ExcludeRule, Form, Health, Query, Variant},
 };
-use bellwether_sim::trace::Each;
+use bellwether_sim::engine::Each;
 
 use super::drawn::{Election, Failure, List, answer};
 use crate::{

@@ -10,8 +10,10 @@ use std::{collections::BTreeMap, num::NonZeroUsize};
 
 use bellwether_proto::NodeId;
 use bellwether_sim::{
-    inconsistency::{self, over_time},
-    membership_trace::{Change, INTERVAL, MembershipTrace, Suspects},
+    lists::{
+        inconsistency::{self, over_time},
+        membership_trace::{Change, INTERVAL, MembershipTrace, Suspects},
+    },
     run::record_memberships,
     scenario::Scenario,
 };
