@@ -6,7 +6,7 @@ use bellwether_sim::{
     metric::Summary,
     network::Disconnected,
     run::{each_seed, run_many},
-    scenario::ScenarioError,
+    scenario::SettingsError,
 };
 
 use crate::{
@@ -29,7 +29,7 @@ pub enum LabError {
         /// Which.
         experiment: &'static str,
         /// What is wrong.
-        error: ScenarioError,
+        error: SettingsError,
     },
     /// A placement could not be drawn.
     #[error("{experiment}: {error}")]

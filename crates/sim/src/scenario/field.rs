@@ -4,10 +4,9 @@ use std::{fmt, sync::Arc};
 
 use bellwether_proto::Duration;
 
-use super::{
-    Network, Placement,
-    section::{Field, Reader, Result, Section},
-};
+use bellwether_settings::{Field, Reader, Result, Section};
+
+use super::{Network, Placement};
 use crate::{
     mobility::{self, Movement},
     trace::TraceHash,

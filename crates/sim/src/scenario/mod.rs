@@ -8,14 +8,11 @@
 
 mod bandit;
 mod digest;
-mod error;
 mod fault;
 mod field;
 mod node;
 mod protocol;
 mod read;
-mod section;
-mod tree;
 
 use bellwether_proto::{
     Duration,
@@ -27,7 +24,8 @@ use std::{fmt, sync::Arc};
 
 use crate::{environment::Environment, membership_trace::MembershipTrace, trace::TraceHash};
 
-pub use self::error::{Place, ScenarioError};
+pub use bellwether_settings::{Place, SettingsError};
+
 pub use self::field::{LevyProfile, Mobility, Radio, SharedMovement, Wifi};
 pub use self::node::NodeSettings;
 #[cfg(test)]

@@ -1,26 +1,28 @@
-//! What is wrong with a scenario, where, and what to write instead.
+//! What is wrong, where, and what to write instead.
 
 use std::{fmt, io, ops::Range};
 
-/// Why a scenario was refused. Nothing of it was used.
+/// Why settings or a scenario were refused. Nothing of them was used.
 ///
-/// Its text is for people; the getters give the same facts one by one, for machines.
+/// Its text is for people; the getters give the same facts one by one, for programs.
 #[derive(Debug, thiserror::Error)]
-pub struct ScenarioError {
+pub struct SettingsError {
     facts: Box<Facts>,
     #[source]
     io: Option<io::Error>,
 }
 
-/// Where a scenario is wrong.
+/// Where something is wrong.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Place {
-    /// The file as a whole.
+    /// Nowhere: something is missing from all sources.
+    Settings,
+    /// The file or directory as a whole.
     File {
-        /// The file, as it was given.
+        /// As it was given.
         file: String,
     },
-    /// A value or key in the file; line and column count characters from 1.
+    /// A value or key in a file; line and column count characters from 1.
     Position {
         /// The file, as it was given.
         file: String,
@@ -29,10 +31,15 @@ pub enum Place {
         /// The column.
         column: usize,
     },
-    /// An override from the command line.
-    Set {
-        /// The override, as it was given.
-        text: String,
+    /// A variable of the environment.
+    Variable {
+        /// Its name.
+        name: String,
+    },
+    /// A flag of the command line.
+    Flag {
+        /// As it was given; without its value, but for `--set`.
+        name: String,
     },
 }
 
@@ -48,21 +55,16 @@ struct Facts {
 
 /// The line at fault and which of its characters to mark.
 #[derive(Debug)]
-pub(super) struct Snippet {
+pub(crate) struct Snippet {
     line: usize,
     text: String,
     start: usize,
     width: usize,
 }
 
-/// Longest quotation of a value or name, in characters.
-const QUOTED: usize = 80;
-
-/// Longest part of a line that is shown, in characters. Arbitrary: it fits most terminals.
-const SHOWN: usize = 100;
-
-impl ScenarioError {
-    pub(super) fn new(place: Place, field: &str, problem: impl Into<String>) -> Self {
+impl SettingsError {
+    /// `field` is a dotted path, or empty for a file as a whole.
+    pub fn new(place: Place, field: &str, problem: impl Into<String>) -> Self {
         let facts = Facts {
             place,
             field: quote(field),
@@ -74,22 +76,25 @@ impl ScenarioError {
         Self { facts: Box::new(facts), io: None }
     }
 
-    pub(super) fn with_found(mut self, found: Option<&str>) -> Self {
+    /// With the value that was found.
+    pub fn with_found(mut self, found: Option<&str>) -> Self {
         self.facts.found = found.map(quote);
         self
     }
 
-    pub(super) fn with_allowed(mut self, allowed: impl Into<String>) -> Self {
+    /// With what would be right.
+    pub fn with_allowed(mut self, allowed: impl Into<String>) -> Self {
         self.facts.allowed = Some(allowed.into());
         self
     }
 
-    pub(super) fn snippet(mut self, snippet: Option<Snippet>) -> Self {
-        self.facts.snippet = snippet;
+    pub(crate) fn with_snippet(mut self, snippet: Snippet) -> Self {
+        self.facts.snippet = Some(snippet);
         self
     }
 
-    pub(super) fn caused_by(mut self, io: io::Error) -> Self {
+    /// With what the operating system said.
+    pub fn caused_by(mut self, io: io::Error) -> Self {
         self.io = Some(io);
         self
     }
@@ -99,7 +104,7 @@ impl ScenarioError {
         &self.facts.place
     }
 
-    /// The field, as a dotted path that `--set` takes too; empty for the file as a whole.
+    /// The field, as a dotted path; empty for a file as a whole.
     pub fn field(&self) -> &str {
         &self.facts.field
     }
@@ -120,7 +125,7 @@ impl ScenarioError {
     }
 }
 
-impl fmt::Display for ScenarioError {
+impl fmt::Display for SettingsError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Facts { place, field, found, problem, allowed, snippet } = &*self.facts;
         write!(f, "{place}: ")?;
@@ -146,15 +151,17 @@ impl fmt::Display for ScenarioError {
 impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Settings => f.write_str("settings"),
             Self::File { file } => f.write_str(file),
             Self::Position { file, line, column } => write!(f, "{file}:{line}:{column}"),
-            Self::Set { text } => write!(f, "--set {}", quote(text)),
+            Self::Variable { name } => write!(f, "variable {}", quote(name)),
+            Self::Flag { name } => write!(f, "{}", quote(name)),
         }
     }
 }
 
 /// Line and column of a part of `text`, and the line to show for it.
-pub(super) fn locate(text: &str, part: Range<usize>) -> (usize, usize, Snippet) {
+pub(crate) fn locate(text: &str, part: Range<usize>) -> (usize, usize, Snippet) {
     let start = floor(text, part.start);
     let (before, after) = text.split_at(start);
     let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
@@ -177,7 +184,7 @@ pub(super) fn locate(text: &str, part: Range<usize>) -> (usize, usize, Snippet) 
 }
 
 /// `text` on one line, without characters that a terminal would obey, and not too long.
-pub(super) fn quote(text: &str) -> String {
+pub fn quote(text: &str) -> String {
     let mut quoted = String::new();
     for (i, c) in text.chars().enumerate() {
         if i == QUOTED {
@@ -190,7 +197,7 @@ pub(super) fn quote(text: &str) -> String {
 }
 
 /// Control characters, those that turn the direction of the text around them, byte order marks.
-fn hidden(c: char) -> bool {
+pub fn hidden(c: char) -> bool {
     let turning = matches!(
         c,
         '\u{200e}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}'
@@ -198,6 +205,23 @@ fn hidden(c: char) -> bool {
     turning || c.is_control() || c == '\u{feff}'
 }
 
+/// The candidate that `text` was probably meant to be.
+pub fn similar<'n>(text: &str, candidates: impl IntoIterator<Item = &'n str>) -> Option<&'n str> {
+    // Longer than any name by far, and comparing takes the product of both lengths.
+    if text.len() > 64 {
+        return None;
+    }
+    let likeness = |name: &&str| strsim::damerau_levenshtein(text, name);
+    let close = |name: &&str| likeness(name) <= name.len().div_ceil(4);
+    candidates.into_iter().filter(close).min_by_key(likeness)
+}
+
 fn floor(text: &str, index: usize) -> usize {
     (0..=index.min(text.len())).rev().find(|&i| text.is_char_boundary(i)).unwrap_or(0)
 }
+
+/// Longest quotation of a value or name, in characters.
+const QUOTED: usize = 80;
+
+/// Longest part of a line that is shown, in characters. Arbitrary: it fits most terminals.
+const SHOWN: usize = 100;
