@@ -6,13 +6,9 @@ use std::{
     time::Duration,
 };
 
-use bellwether_agent::{ConfigError, Ended, config};
+use bellwether_agent::{Ended, SettingsError, config::Place};
 use bellwether_lab::{runner::LabError, store::StoreError};
-use bellwether_sim::{
-    observe::Entry,
-    scenario::{Place, ScenarioError},
-    world::Disconnected,
-};
+use bellwether_sim::{observe::Entry, world::Disconnected};
 use comfy_table::{Table, presets};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::{Value, json};
@@ -22,12 +18,10 @@ use serde_json::{Value, json};
 pub(crate) enum Failure {
     /// Nobody reads our output any more: not an error.
     ClosedPipe,
-    /// The scenario is wrong.
-    Scenario(ScenarioError),
     /// The scenario is right but cannot be drawn.
     Placement(Disconnected),
-    /// The settings are wrong.
-    Settings(ConfigError),
+    /// The settings or the scenario are wrong.
+    Settings(SettingsError),
     /// No agent could be asked.
     Unreachable(String),
     /// Anything else, with the place in the text.
@@ -100,16 +94,15 @@ impl Failure {
     }
 
     fn facts(&self) -> Value {
-        if let Self::Settings(error) = self {
-            return settings_facts(error);
-        }
-        let Self::Scenario(error) = self else { return json!({ "problem": self.to_string() }) };
+        let Self::Settings(error) = self else { return json!({ "problem": self.to_string() }) };
         let place = match error.place() {
+            Place::Settings => Value::Null,
             Place::File { file } => json!({ "file": file }),
             Place::Position { file, line, column } => {
                 json!({ "file": file, "line": line, "column": column })
             }
-            Place::Set { text } => json!({ "set": text }),
+            Place::Variable { name } => json!({ "variable": name }),
+            Place::Flag { name } => json!({ "flag": name }),
         };
         json!({
             "place": place,
@@ -125,7 +118,6 @@ impl std::fmt::Display for Failure {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::ClosedPipe => f.write_str("the output was closed"),
-            Self::Scenario(error) => error.fmt(f),
             Self::Placement(error) => error.fmt(f),
             Self::Settings(error) => error.fmt(f),
             Self::Unreachable(text) | Self::Other(text) => f.write_str(text),
@@ -133,9 +125,9 @@ impl std::fmt::Display for Failure {
     }
 }
 
-impl From<ScenarioError> for Failure {
-    fn from(error: ScenarioError) -> Self {
-        Self::Scenario(error)
+impl From<SettingsError> for Failure {
+    fn from(error: SettingsError) -> Self {
+        Self::Settings(error)
     }
 }
 
@@ -165,25 +157,6 @@ impl From<io::Error> for Failure {
             _ => Self::Other(format!("standard output: {error}")),
         }
     }
-}
-
-fn settings_facts(error: &ConfigError) -> Value {
-    let place = match error.place() {
-        config::Place::Settings => Value::Null,
-        config::Place::File { file } => json!({ "file": file }),
-        config::Place::Position { file, line, column } => {
-            json!({ "file": file, "line": line, "column": column })
-        }
-        config::Place::Variable { name } => json!({ "variable": name }),
-        config::Place::Flag { name } => json!({ "flag": name }),
-    };
-    json!({
-        "place": place,
-        "field": error.field(),
-        "found": error.found(),
-        "problem": error.problem(),
-        "allowed": error.allowed(),
-    })
 }
 
 /// Columns without lines around them.

@@ -77,7 +77,7 @@ fn a_wrong_scenario_is_an_error_with_its_place_for_people_and_programs() {
     let error = &json(&output.stderr)["error"];
     assert_eq!(error["field"], "network.loss.rate");
     assert_eq!(error["found"], "1.5");
-    assert_eq!(error["place"]["set"], "network.loss.rate=1.5");
+    assert_eq!(error["place"]["flag"], "--set network.loss.rate=1.5");
 
     let output = bellwether(&["sim", "no/such/file.toml"]);
     assert_eq!(output.status.code(), Some(2));

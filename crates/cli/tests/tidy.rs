@@ -1,5 +1,5 @@
-//! Every rule that code or a page cites by its id is defined on a page of `docs/rules`. Besides: which
-//! [rooms](rooms) may import which, and which [comments](docs) say something.
+//! Every rule that code or a page cites by its id is defined on a page of `docs/rules`; agent and simulator know the same
+//! settings. Besides: which [rooms](rooms) may import which, and which [comments](docs) say something.
 //!
 //! Comments and documents are read as text, paragraph by paragraph. An id is one of [`FAMILIES`] and a number. On which
 //! page it must have an anchor is decided by the first of these that says so:
@@ -23,6 +23,13 @@ use std::{
     ops::Range,
     path::{Path, PathBuf},
 };
+
+use bellwether_agent::{Config, SettingsError, config::Inputs};
+use bellwether_settings::{
+    election::MODES,
+    node::{HOST_KEYS, NODE_KEYS},
+};
+use bellwether_sim::scenario::Scenario;
 
 /// What comes before the number in an id.
 const FAMILIES: &[&str] = &[
@@ -48,6 +55,47 @@ fn what_is_cited_is_defined() {
     }
     let list: Vec<_> = faults.iter().map(Fault::to_string).collect();
     assert!(list.is_empty(), "{} citations lead nowhere:\n{}", list.len(), list.join("\n"));
+}
+
+/// What an operator writes is what a scenario says: a key of one of them that decides who leads is a key of the other.
+#[test]
+fn agent_and_simulator_know_the_same_settings() {
+    let keys = |error: SettingsError| -> BTreeSet<String> {
+        assert!(error.problem().starts_with("is not a key here"), "{error}");
+        error.allowed().expect("all keys").split(", ").map(String::from).collect()
+    };
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("agent.toml");
+    let agent = |text: &str| {
+        let host = "name = 'a'\ncluster = 'c'\nkey_file = '/k'\ndata_dir = '/d'\n";
+        fs::write(&file, format!("{host}{text}")).expect("room");
+        let inputs = Inputs { file: Some(file.clone()), ..Inputs::default() };
+        keys(Config::load(&inputs).expect_err("a key that nobody knows"))
+    };
+    let node = |text: &str| {
+        let world = "name = 'w'\nduration = '1s'\nnetwork.nodes = 3\n";
+        let scenario = Scenario::parse("w.toml", &format!("{world}{text}"), &[]);
+        keys(scenario.expect_err("a key that nobody knows"))
+    };
+    let ours = |keys: &[&str]| keys.iter().map(ToString::to_string).collect::<BTreeSet<_>>();
+    let whole = agent("nobody-knows = 1\n");
+    assert_eq!(whole, &ours(&NODE_KEYS) | &ours(&HOST_KEYS), "settings of agents");
+    assert_eq!(node("node.nobody-knows = 1\n"), ours(&NODE_KEYS), "[node] of scenarios");
+    let of_modes = MODES.iter().map(|(mode, _)| {
+        let list = match *mode {
+            "leased" => "members = ['a']\n",
+            "learned" => "voters = ['a']\n",
+            _ => "",
+        };
+        ("election.e", format!("mode = '{mode}'\n{list}"))
+    });
+    let plain = ["timing", "membership"].map(|table| (table, String::new()));
+    for (table, rest) in plain.into_iter().chain(of_modes) {
+        let rest = format!("{rest}nobody-knows = 1\n");
+        let [one, other] =
+            [agent(&format!("[{table}]\n{rest}")), node(&format!("[node.{table}]\n{rest}"))];
+        assert_eq!(one, other, "[{table}] {rest}");
+    }
 }
 
 /// Sources and documents, by their paths from the root.

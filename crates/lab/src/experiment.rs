@@ -6,7 +6,7 @@ use bellwether_proto::Seed;
 use bellwether_sim::{
     engine::TraceHash,
     observe::Summary,
-    scenario::{Scenario, ScenarioError},
+    scenario::{Scenario, SettingsError},
 };
 
 use crate::{claim::Claim, computation::Computation, figure::Figure, table::Table};
@@ -130,8 +130,8 @@ impl Cell {
     ///
     /// # Errors
     ///
-    /// [`ScenarioError`] if the experiment is wrong; a test reads every cell of every experiment.
-    pub fn scenario(&self) -> Result<Option<Scenario>, ScenarioError> {
+    /// [`SettingsError`] if the experiment is wrong; a test reads every cell of every experiment.
+    pub fn scenario(&self) -> Result<Option<Scenario>, SettingsError> {
         let setup = match &self.work {
             Work::Scenario(setup) => Some(setup),
             Work::Computation(computation) => computation.setup(),
@@ -143,8 +143,8 @@ impl Cell {
     ///
     /// # Errors
     ///
-    /// [`ScenarioError`], as [`scenario`](Self::scenario).
-    pub fn digest(&self) -> Result<TraceHash, ScenarioError> {
+    /// [`SettingsError`], as [`scenario`](Self::scenario).
+    pub fn digest(&self) -> Result<TraceHash, SettingsError> {
         match &self.work {
             Work::Scenario(setup) => Ok(setup.scenario(&self.name)?.digest()),
             Work::Computation(computation) => Ok(computation.digest(self.scenario()?.as_ref())),
@@ -184,8 +184,8 @@ impl Setup {
     ///
     /// # Errors
     ///
-    /// [`ScenarioError`] if it is none.
-    pub fn scenario(&self, name: &str) -> Result<Scenario, ScenarioError> {
+    /// [`SettingsError`] if it is none.
+    pub fn scenario(&self, name: &str) -> Result<Scenario, SettingsError> {
         Scenario::parse(name, self.base, &self.sets)
     }
 }

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, error::Error};
 use bellwether_sim::{
     observe::Summary,
     run::{each_seed, run_many},
-    scenario::ScenarioError,
+    scenario::SettingsError,
     world::Disconnected,
 };
 
@@ -29,7 +29,7 @@ pub enum LabError {
         /// Which.
         experiment: &'static str,
         /// What is wrong.
-        error: ScenarioError,
+        error: SettingsError,
     },
     /// A placement could not be drawn.
     #[error("{experiment}: {error}")]

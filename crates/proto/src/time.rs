@@ -163,7 +163,7 @@ impl fmt::Debug for Time {
     }
 }
 
-/// The shortest form that [`Duration::from_str`] reads back: `1500ms`, `2s`, `3min`.
+/// The shortest form that [`Duration::from_str`] reads back: `1500ms`, `2s`, `3m`.
 impl fmt::Display for Duration {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (unit, name) = UNITS
@@ -188,10 +188,10 @@ pub enum ParseDurationError {
     #[error("a duration starts with a number, such as 500ms or 2s")]
     NoNumber,
     /// A bare number: the unit decides a factor of a million, so it is never guessed.
-    #[error("the unit is missing: write us, ms, s, min or h behind the number")]
+    #[error("the unit is missing: write us, ms, s, m or h behind the number")]
     NoUnit,
     /// Something other than a unit stands behind the number.
-    #[error("unknown unit: use us, ms, s, min or h")]
+    #[error("unknown unit: use us, ms, s, m or h")]
     UnknownUnit,
     /// More decimals than microseconds can hold.
     #[error("finer than one microsecond")]
@@ -201,7 +201,7 @@ pub enum ParseDurationError {
     TooLong,
 }
 
-/// Reads `250us`, `50ms`, `1.5s`, `2min`, `1h`. The unit is required; no sign, no exponent.
+/// Reads `250us`, `50ms`, `1.5s`, `2m`, `1h`. The unit is required; no sign, no exponent.
 impl FromStr for Duration {
     type Err = ParseDurationError;
 
@@ -234,7 +234,7 @@ impl FromStr for Duration {
 
 /// Units in microseconds, ascending.
 const UNITS: [(u64, &str); 5] =
-    [(1, "us"), (1_000, "ms"), (1_000_000, "s"), (60_000_000, "min"), (3_600_000_000, "h")];
+    [(1, "us"), (1_000, "ms"), (1_000_000, "s"), (60_000_000, "m"), (3_600_000_000, "h")];
 
 #[cfg(test)]
 mod tests {
@@ -250,7 +250,7 @@ mod tests {
             ("50ms", 50_000),
             ("1.5s", 1_500_000),
             ("0.1ms", 100),
-            ("2min", 120_000_000),
+            ("2m", 120_000_000),
             ("1h", 3_600_000_000),
             ("1.250s", 1_250_000),
         ] {
@@ -265,7 +265,7 @@ mod tests {
             ("5", ParseDurationError::NoUnit),
             ("5 s", ParseDurationError::UnknownUnit),
             ("1e3s", ParseDurationError::UnknownUnit),
-            ("5m", ParseDurationError::UnknownUnit),
+            ("5min", ParseDurationError::UnknownUnit),
             ("0.5us", ParseDurationError::TooFine),
             ("1.0000001s", ParseDurationError::TooFine),
             ("99999999999999h", ParseDurationError::TooLong),

@@ -40,7 +40,7 @@ fn measure(nodes: u32, profile: &str, policy: &str) {
     let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios/bandit-report.toml");
     let sets = [
         format!("network.nodes={nodes}"),
-        format!("election.profile={profile}"),
+        format!("election.form={profile}"),
         format!("election.policy={policy}"),
         "election.environment.machines=table-1".to_owned(),
     ];

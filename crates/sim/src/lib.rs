@@ -20,7 +20,7 @@
 //!     announce = "1s"
 //!     suppress = "1s"
 //!     listen = "3s"
-//!     rules = "corrected"
+//!     form = "corrected"
 //! "#, &[]).unwrap();
 //! let report = run_many(&scenario, 1, 200, || ()).unwrap();
 //! let delay = report.summary(Metric::LeadershipDelay).unwrap();

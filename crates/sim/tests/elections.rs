@@ -87,8 +87,8 @@ fn without_loss_unicasts_are_two_for_each_answer_and_one() {
                 kind = "churn-tolerant"
                 form = "as-published"
                 variant = "base"
-                churn = {c}
-                crashes = {f}
+                c = {c}
+                f = {f}
                 ask_self = {ask_self}
                 criterion = "identity"
                 [[fault]]
@@ -134,7 +134,7 @@ fn too_small_a_bound_is_wrong_as_often_as_theory_says_and_repaired() {
 fn on_recorded_lists_health_costs_rank() {
     let on = |variant: &str| {
         let variant = format!("election.variant={variant}");
-        let sets = [&variant, "network.loss.rate=0.2", "election.churn=13"];
+        let sets = [&variant, "network.loss.rate=0.2", "election.c=13"];
         many("churn-tolerant-recorded.toml", 4, &sets)
     };
     let [base, optimistic, preferred, hybrid] = VARIANTS.map(on);
@@ -175,7 +175,7 @@ fn lists_from_a_file_are_elected_on_from_the_time_asked_for() {
         kind = "churn-tolerant"
         form = "as-published"
         variant = "preferred"
-        churn = 13
+        c = 13
         criterion = "identity"
         [[fault]]
         at = "0s"

@@ -108,7 +108,7 @@ impl Walk {
             kind = "central"
             profile = "cel"
             beacon = "{BEACON}"
-            neighbour_timeout = "{SILENCE}"
+            silence = "{SILENCE}"
             "#,
             self.step.as_millis() * self.places.len() as u128,
             nodes.len(),

@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 
 use bellwether_proto::Duration;
 
+use bellwether_settings::{Field, Reader, Result, Section};
+
 use super::{
     Distances, Fault, FaultKind, Lack, MoveLaw, NetworkSettings, Placement, State, Who,
     read::{MOST_NODES, Nodes},
-    section::{Field, Reader, Result, Section},
 };
 
 /// Datagrams a paused node keeps unless told otherwise: measured on Linux with its default receive

@@ -4,10 +4,9 @@ use std::sync::Arc;
 
 use bellwether_proto::Duration;
 
-use super::{
-    LevyProfile, Mobility, NetworkSettings, Placement, Radio, SharedMovement, Wifi,
-    section::{Field, Reader, Result, Section},
-};
+use bellwether_settings::{Field, Reader, Result, Section};
+
+use super::{LevyProfile, Mobility, NetworkSettings, Placement, Radio, SharedMovement, Wifi};
 use crate::world::mobility;
 
 /// Reads `mobility`, for this many nodes.

@@ -8,14 +8,11 @@
 
 mod bandit;
 mod digest;
-mod error;
 mod fault;
 mod field;
 mod node;
 mod protocol;
 mod read;
-mod section;
-mod tree;
 
 use bellwether_proto::{
     Duration,
@@ -29,7 +26,6 @@ use crate::{
     engine::TraceHash, lists::membership_trace::MembershipTrace, world::environment::Environment,
 };
 
-pub use self::error::{Place, ScenarioError};
 pub use self::node::NodeSettings;
 #[cfg(test)]
 pub(crate) use self::read::THESIS;
@@ -41,6 +37,7 @@ pub use crate::{
         NodeLoss, Per, Placement, Radio, Routing, SharedMovement, Wifi,
     },
 };
+pub use bellwether_settings::{Place, SettingsError};
 
 /// A world and what happens in it. A run is a pure function of this and a seed.
 #[derive(Clone, Debug, PartialEq)]

@@ -18,7 +18,7 @@ pub(super) fn all() -> Vec<Experiment> {
 /// Set-up S, for the corrected rules that the analysis describes.
 const COLD: &str = r#"
     name = "set-up S"
-    duration = "60min"
+    duration = "60m"
     until = "agreement"
     [network]
     nodes = 10
@@ -26,7 +26,7 @@ const COLD: &str = r#"
     [election]
     kind = "announce"
     variant = "le-s"
-    rules = "corrected"
+    form = "corrected"
     announce = "1s"
     suppress = "1s"
     listen = "never"
@@ -47,7 +47,7 @@ const SUP: &str = r#"
 /// AL with the same channel: everybody announces every period, in phase.
 const AL: &str = r#"
     name = "AL"
-    duration = "60min"
+    duration = "60m"
     until = "agreement"
     [network]
     nodes = 10

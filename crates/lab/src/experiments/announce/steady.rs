@@ -27,7 +27,7 @@ pub(super) const SETTLED: &str = r#"
     [election]
     kind = "announce"
     variant = "le-s"
-    rules = "corrected"
+    form = "corrected"
     announce = "1s"
     suppress = "900ms"
     listen = "3s"
@@ -49,7 +49,7 @@ pub(super) const REJOINED: &str = r#"
     [election]
     kind = "announce"
     variant = "le-s"
-    rules = "corrected"
+    form = "corrected"
     announce = "1s"
     suppress = "900ms"
     listen = "never"
@@ -74,7 +74,7 @@ const LONG: &str = r#"
     [election]
     kind = "announce"
     variant = "le-s"
-    rules = "corrected"
+    form = "corrected"
     announce = "1s"
     suppress = "900ms"
     listen = "3s"
@@ -344,7 +344,7 @@ fn inconsistent_cells(size: Size) -> Vec<Cell> {
     let mut cells: Vec<Cell> = ALONE.iter().map(cell).collect();
     cells.extend(PUBLISHED.map(|periods| {
         let cell = Cell::new(published_name(periods), LONG, 1).set("network.nodes", 10);
-        let cell = cell.set("election.rules", "as-published").set("duration", "20000s");
+        let cell = cell.set("election.form", "as-published").set("duration", "20000s");
         listen(cell, periods)
     }));
     cells

@@ -138,7 +138,7 @@ pub(super) fn all() -> Vec<Experiment> {
                             "network.delay",
                             "{ kind = \"uniform\", low = \"0ms\", high = \"3ms\" }",
                         )
-                        .set("membership.session", format!("{session}ms"))
+                        .set("membership.lease", format!("{session}ms"))
                         .set("duration", format!("{}ms", session * 60))
                 };
                 SESSIONS.map(cell).into()

@@ -38,7 +38,7 @@ const REPORT: &str = r#"
     delay = { kind = "uniform", low = "1ms", high = "10ms" }
     [election]
     kind = "bandit"
-    profile = "reference"
+    form = "reference"
     [election.client]
     requests = 2500
     [election.environment]

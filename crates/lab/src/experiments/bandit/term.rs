@@ -107,8 +107,8 @@ const LISTS: &str = r#"
     [election]
     kind = "churn-tolerant"
     variant = "base"
-    churn = 1
-    crashes = 1
+    c = 1
+    f = 1
     [[fault]]
     at = "5s"
     kind = "elect"

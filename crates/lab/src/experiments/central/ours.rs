@@ -63,7 +63,7 @@ pub(super) fn all() -> Vec<Experiment> {
                         let cell = Cell::new(patient(rho, patience), BEACONS, runs(size))
                             .in_world("beacons")
                             .set("election.rho", rho)
-                            .set("election.neighbour_timeout", format!("\"{timeout}\""));
+                            .set("election.silence", format!("\"{timeout}\""));
                         cells.push(match size {
                             Size::Full => cell,
                             Size::Quick => cell.set("duration", "\"120s\""),

@@ -54,8 +54,8 @@ pub(super) fn all() -> Vec<Experiment> {
                         cells.push(
                             Cell::new(message_name(asked, c, f), WHOLE, size.runs(20))
                                 .set("election.ask_self", asked == "all")
-                                .set("election.churn", c)
-                                .set("election.crashes", f),
+                                .set("election.c", c)
+                                .set("election.f", f),
                         );
                     }
                 }
@@ -73,7 +73,7 @@ pub(super) fn all() -> Vec<Experiment> {
                     Cell::new(wrong_name(nodes, lacking, c), LISTS, size.runs(100_000))
                         .set("network.nodes", nodes)
                         .set("membership.missing", format!("[{{ node = 0, from = {lacking} }}]"))
-                        .set("election.churn", c)
+                        .set("election.c", c)
                 };
                 UNDERESTIMATED.map(cell).into()
             },
@@ -97,7 +97,7 @@ const LISTS: &str = r#"
     kind = "churn-tolerant"
     form = "as-published"
     variant = "base"
-    churn = 1
+    c = 1
     criterion = "identity"
     [[fault]]
     at = "5s"
@@ -118,7 +118,7 @@ const WHOLE: &str = r#"
     kind = "churn-tolerant"
     form = "as-published"
     variant = "base"
-    churn = 1
+    c = 1
     criterion = "identity"
     multicast = "substrate"
     [[fault]]
@@ -147,7 +147,7 @@ const DEAD: &str = r#"
     kind = "churn-tolerant"
     form = "as-published"
     variant = "base"
-    churn = 4
+    c = 4
     criterion = "identity"
     [[fault]]
     at = "300s"

@@ -41,7 +41,7 @@ const FIELD: &str = r#"
     kind = "churn-tolerant"
     form = "as-published"
     variant = "base"
-    churn = 4
+    c = 4
     criterion = "identity"
     multicast = "oracle"
 "#;

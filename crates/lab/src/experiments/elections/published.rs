@@ -141,7 +141,7 @@ fn losses(runs: u64, decisions: &[&str]) -> Vec<Cell> {
     for (loss, c) in LOSSES {
         for (protocol, decision) in protocols(decisions) {
             let cell = Cell::new(name(loss, protocol, decision), FIELD, runs);
-            let cell = cell.set("network.loss.rate", loss).set("election.churn", c);
+            let cell = cell.set("network.loss.rate", loss).set("election.c", c);
             cells.push(variant(cell.set("election.decision", decision), protocol));
         }
     }
@@ -154,7 +154,7 @@ fn unions(runs: u64) -> Vec<Cell> {
     for (loss, c) in LOSSES {
         for protocol in ["preferred", "hybrid"] {
             let cell = Cell::new(name(loss, protocol, "union"), FIELD, runs);
-            let cell = cell.set("network.loss.rate", loss).set("election.churn", c);
+            let cell = cell.set("network.loss.rate", loss).set("election.c", c);
             cells.push(cell.set("election.variant", protocol).set("election.exclude", "union"));
         }
     }
@@ -177,7 +177,7 @@ fn groups(size: Size, decisions: &[&str]) -> Vec<Cell> {
                 .set("network.placement.side", format!("{side:.3}"))
                 .set("duration", "200s")
                 .set("membership.elections.from", "100s")
-                .set("election.churn", c)
+                .set("election.c", c)
                 .set("election.timeout", timeout);
             cells.push(variant(cell.set("election.decision", decision), protocol));
         }

@@ -30,7 +30,7 @@ fn scenario(election: &str, rest: &str) -> Scenario {
 
 const PROFILES: [&str; 7] = [
     "profile = \"topology-aware\"\nform = \"as-published\"",
-    "profile = \"cel\"\nform = \"as-published\"\nneighbour_timeout = \"320ms\"",
+    "profile = \"cel\"\nform = \"as-published\"\nsilence = \"320ms\"",
     "profile = \"topology-aware\"",
     "profile = \"topology-aware\"\ncriterion = \"degree\"",
     "profile = \"cel\"\nrho = 0.7",

@@ -1,18 +1,18 @@
-//! What is wrong with the settings, where, and what to write instead.
+//! What is wrong, where, and what to write instead.
 
 use std::{fmt, io, ops::Range};
 
-/// Why the settings were refused. Nothing of them was used.
+/// Why settings or a scenario were refused. Nothing of them was used.
 ///
 /// Its text is for people; the getters give the same facts one by one, for programs.
 #[derive(Debug, thiserror::Error)]
-pub struct ConfigError {
+pub struct SettingsError {
     facts: Box<Facts>,
     #[source]
     io: Option<io::Error>,
 }
 
-/// Where settings are wrong.
+/// Where something is wrong.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Place {
     /// Nowhere: something is missing from all sources.
@@ -26,9 +26,9 @@ pub enum Place {
     Position {
         /// The file, as it was given.
         file: String,
-        /// The line.
+        /// The line, counted from 1.
         line: usize,
-        /// The column.
+        /// The column, counted from 1.
         column: usize,
     },
     /// A variable of the environment.
@@ -38,7 +38,7 @@ pub enum Place {
     },
     /// A flag of the command line.
     Flag {
-        /// As it was given, without its value.
+        /// As it was given; without its value, but for `--set`.
         name: String,
     },
 }
@@ -55,15 +55,16 @@ struct Facts {
 
 /// The line at fault and which of its characters to mark.
 #[derive(Debug)]
-pub(super) struct Snippet {
+pub(crate) struct Snippet {
     line: usize,
     text: String,
     start: usize,
     width: usize,
 }
 
-impl ConfigError {
-    pub(super) fn new(place: Place, field: &str, problem: impl Into<String>) -> Self {
+impl SettingsError {
+    /// `field` is a dotted path, or empty for a file as a whole.
+    pub fn new(place: Place, field: &str, problem: impl Into<String>) -> Self {
         let facts = Facts {
             place,
             field: quote(field),
@@ -75,22 +76,25 @@ impl ConfigError {
         Self { facts: Box::new(facts), io: None }
     }
 
-    pub(super) fn with_found(mut self, found: Option<&str>) -> Self {
+    /// With the value that was found.
+    pub fn with_found(mut self, found: Option<&str>) -> Self {
         self.facts.found = found.map(quote);
         self
     }
 
-    pub(super) fn with_allowed(mut self, allowed: impl Into<String>) -> Self {
+    /// With what would be right.
+    pub fn with_allowed(mut self, allowed: impl Into<String>) -> Self {
         self.facts.allowed = Some(allowed.into());
         self
     }
 
-    pub(super) fn with_snippet(mut self, snippet: Snippet) -> Self {
+    pub(crate) fn with_snippet(mut self, snippet: Snippet) -> Self {
         self.facts.snippet = Some(snippet);
         self
     }
 
-    pub(super) fn caused_by(mut self, io: io::Error) -> Self {
+    /// With what the operating system said.
+    pub fn caused_by(mut self, io: io::Error) -> Self {
         self.io = Some(io);
         self
     }
@@ -121,7 +125,7 @@ impl ConfigError {
     }
 }
 
-impl fmt::Display for ConfigError {
+impl fmt::Display for SettingsError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Facts { place, field, found, problem, allowed, snippet } = &*self.facts;
         write!(f, "{place}: ")?;
@@ -157,7 +161,7 @@ impl fmt::Display for Place {
 }
 
 /// Line and column of a part of `text`, and the line to show for it.
-pub(super) fn locate(text: &str, part: Range<usize>) -> (usize, usize, Snippet) {
+pub(crate) fn locate(text: &str, part: Range<usize>) -> (usize, usize, Snippet) {
     let start = floor(text, part.start);
     let (before, after) = text.split_at(start);
     let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
@@ -193,7 +197,7 @@ pub fn quote(text: &str) -> String {
 }
 
 /// Control characters, those that turn the direction of the text around them, byte order marks.
-pub(crate) fn hidden(c: char) -> bool {
+pub fn hidden(c: char) -> bool {
     let turning = matches!(
         c,
         '\u{200e}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}'
@@ -202,10 +206,7 @@ pub(crate) fn hidden(c: char) -> bool {
 }
 
 /// The candidate that `text` was probably meant to be.
-pub(crate) fn similar<'n>(
-    text: &str,
-    candidates: impl IntoIterator<Item = &'n str>,
-) -> Option<&'n str> {
+pub fn similar<'n>(text: &str, candidates: impl IntoIterator<Item = &'n str>) -> Option<&'n str> {
     // Longer than any name by far, and comparing takes the product of both lengths.
     if text.len() > 64 {
         return None;

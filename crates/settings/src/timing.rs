@@ -2,15 +2,20 @@
 
 use bellwether_proto::node::{Timing, TimingProfile};
 
-use super::field::{Result, Section};
+use crate::field::{Result, Section};
 
-pub(super) fn read(mut section: Section<'_>) -> Result<Timing> {
+/// Reads a set of waits: a profile, and what is changed of it.
+///
+/// # Errors
+///
+/// What is wrong with them.
+pub fn timing(mut section: Section<'_>) -> Result<Timing> {
     let profile = section
         .or("profile", TimingProfile::default(), |field| field.choice(&TimingProfile::ALL))?;
     let mut timing = profile.timing();
     for (key, place) in timing.waits_mut() {
         if let Some(field) = section.take(key) {
-            *place = field.duration()?;
+            *place = field.wait()?;
         }
     }
     check(&timing, &mut section)?;
