@@ -322,7 +322,9 @@ fn with_settings(world: &str, agents: &str, sets: &[&str]) -> Result<Scenario, S
     fs::write(&agents_file, agents).unwrap();
     let sets: Vec<String> = sets.iter().map(ToString::to_string).collect();
     let read = Scenario::load_with(&world_file, &agents_file, &sets);
-    [world_file, agents_file].map(|file| fs::remove_file(file).unwrap());
+    for file in [world_file, agents_file] {
+        fs::remove_file(file).unwrap();
+    }
     read.map_err(|error| error.to_string())
 }
 
