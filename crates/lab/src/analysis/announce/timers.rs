@@ -16,9 +16,9 @@ pub enum Timer {
 }
 
 impl Timer {
-    /// Exponential with the usual `λ = ln N + 1`, for at least one process.
+    /// Exponential with the usual `λ`.
     pub fn exponential_for(processes: u32) -> Self {
-        Self::Exponential(libm::log(f64::from(processes.max(1))) + 1.0)
+        Self::Exponential(lambda_for(processes))
     }
 
     /// `E[t]`: 1/2, or `1/(1-e^{-λ}) - 1/λ`. The wait of the best process of LE-S.
@@ -76,6 +76,11 @@ impl Timer {
         let later = integrate(delay, 1.0, |time| self.density(time) * silence(time));
         f64::from(processes) * (self.cdf(delay) + later)
     }
+}
+
+/// The usual `λ = ln N + 1`, for at least one process.
+pub fn lambda_for(processes: u32) -> f64 {
+    libm::log(f64::from(processes.max(1))) + 1.0
 }
 
 /// Wait of the best process when a uniform criterion is mapped onto the timer with jitter `ω`:
