@@ -31,7 +31,7 @@ pub(super) fn all() -> Vec<Experiment> {
             cells: |size| sweep(size, &["le-s", "sup"], &[Lossy::None]),
             claims: figure_5_6_claims,
             figures: |data| {
-                let sup_min = |n: u32| (f64::from(n), 1.0 / (f64::from(n) + 1.0));
+                let sup_min = |n: u32| (f64::from(n), messages::first_send(n));
                 let (le_s, sup) = (("le-s", Lossy::None), ("sup", Lossy::None));
                 let series = [
                     by_size(data, ("LE-S t_max", 0), le_s, Metric::TMax),
@@ -202,7 +202,7 @@ fn figure_5_6_claims(data: &Table) -> Vec<Claim> {
     let below = SIZES.into_iter().all(|n| last(n).value < le_s(n).value);
     let at = |n: u32| format!("n={n}");
     let lasts = SIZES.map(|n| (at(n), last(n), messages::last_send(n, 0.1)));
-    let firsts = SIZES.map(|n| (at(n), sup(n, Metric::TFirst), 1.0 / (f64::from(n) + 1.0)));
+    let firsts = SIZES.map(|n| (at(n), sup(n, Metric::TFirst), messages::first_send(n)));
     vec![
         data
             .claim("LE-S is flat at 0.5 (farthest, N ≤ 100)", "0.5")

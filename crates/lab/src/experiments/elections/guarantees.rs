@@ -3,7 +3,11 @@
 
 use super::*;
 use crate::{
-    analysis::churn::{hypergeometric::all_marked, wrong},
+    analysis::churn::{
+        hypergeometric::all_marked,
+        messages::{unicasts, unicasts_asking_itself},
+        wrong,
+    },
     scenarios::CHURN_TOLERANT_LISTS,
 };
 
@@ -189,11 +193,11 @@ fn message_name(asked: &str, c: u32, f: u32) -> String {
 }
 
 fn message_claims(data: &Table) -> Vec<Claim> {
-    let agree = |sentence: &str, asked, metric, expected: fn(u32) -> u32| {
+    let agree = |sentence: &str, asked, metric, expected: fn(u32, u32) -> u32| {
         let values = bounds().map(|(c, f)| {
             let name = message_name(asked, c, f);
             let value = data.estimate(&name, metric);
-            (name, value, f64::from(expected(c + f)))
+            (name, value, f64::from(expected(c, f)))
         });
         data.agrees(sentence, values)
     };
@@ -202,16 +206,16 @@ fn message_claims(data: &Table) -> Vec<Claim> {
             "2(c + f + 1) + 1 unicasts, for c = 0 to 16 and f = 0 to 4, where all answers are others'",
             "others",
             Metric::Unicasts,
-            |asked| 2 * (asked + 1) + 1,
+            unicasts,
         ),
         agree(
             "2(c + f) + 1 where the initiator's own list is one of the answers (C-8)",
             "all",
             Metric::Unicasts,
-            |asked| 2 * asked + 1,
+            unicasts_asking_itself,
         ),
-        agree("One multicast", "others", Metric::Multicasts, |_| 1),
-        agree("c + f + 1 of them are questions", "others", Metric::Queries, |asked| asked + 1),
+        agree("One multicast", "others", Metric::Multicasts, |_, _| 1),
+        agree("c + f + 1 of them are questions", "others", Metric::Queries, |c, f| c + f + 1),
     ]
 }
 
@@ -220,7 +224,7 @@ fn message_figure(data: &Table) -> Vec<Figure> {
     for (colour, f) in [0, 2, 4].into_iter().enumerate() {
         let cells = (0..=16).map(|c| (f64::from(c), message_name("others", c, f)));
         series.push(Series::cells(format!("f = {f}"), colour, data, Metric::Unicasts, cells));
-        let line = (0..=16).map(|c| (f64::from(c), f64::from(2 * (c + f + 1) + 1)));
+        let line = (0..=16).map(|c| (f64::from(c), f64::from(unicasts(c, f))));
         series.push(Series::analytic(format!("2(c + {f} + 1) + 1"), colour, line));
     }
     let title = "Unicasts of a Base election without loss";
