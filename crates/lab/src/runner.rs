@@ -49,6 +49,16 @@ pub enum LabError {
         /// Why.
         error: Box<dyn Error + Send + Sync>,
     },
+    /// A cell cannot be shown as a scenario.
+    #[error("{experiment}: {cell:?} is no scenario: it computes {computes}")]
+    NoScenario {
+        /// Which.
+        experiment: &'static str,
+        /// Of which cell.
+        cell: String,
+        /// What it computes instead.
+        computes: String,
+    },
     /// Some cells are missing, so that nothing can be said about its claims.
     #[error("{experiment}: {missing} of {cells} cells are missing; run it first")]
     Incomplete {
@@ -165,7 +175,11 @@ pub fn run(
 }
 
 /// All runs of a cell.
-fn measure(
+///
+/// # Errors
+///
+/// [`LabError`].
+pub fn measure(
     experiment: &'static str,
     cell: &Cell,
     seed: u64,
@@ -178,7 +192,7 @@ fn measure(
             let report = run_many(&scenario, seed, cell.runs, finished)
                 .map_err(|error| LabError::Placement { experiment, error })?;
             let measured = report.metrics().into_iter().map(|(metric, summary)| Measured {
-                metric: metric.name().into(),
+                metric: metric.to_string(),
                 unit: metric.unit().to_string(),
                 summary,
             });
