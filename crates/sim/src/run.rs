@@ -6,7 +6,7 @@ mod report;
 use std::{cell::RefCell, rc::Rc};
 
 use bellwether_proto::{
-    Boot, Duration, Election, Incarnation, Machine, NodeId, Peer, Seed, Time,
+    Boot, Duration, Election, ElectionId, Incarnation, Machine, NodeId, Peer, Seed, Time,
     churn::estimate,
     election::{
         announce::{
@@ -20,7 +20,7 @@ use bellwether_proto::{
         medley::{self, Addresses, Body, Contact, ContactChange, Introduction, Medley},
         ping::{self, Ping},
     },
-    stack::{self, Group, Profile, Stack, Standing},
+    stack::{self, Profile, Stack, Standing},
 };
 
 pub use self::report::{Report, each_seed, run_many};
@@ -229,7 +229,8 @@ fn run_stack(
     let observer = ((watch, electing), log);
     let mut sim = Sim::new(world, scenario.capacity(), Seed::new(seed), build, observer)
         .with_muffle(muffle(scenario, seed, acknowledges));
-    let elect = stack::Command { group: Group::default(), command: churn_tolerant::Command::Elect };
+    let elect =
+        stack::Command { group: ElectionId::default(), command: churn_tolerant::Command::Elect };
     let word = Word { survey, elect: Some(elect), resign: None };
     schedule::play(&mut sim, scenario, Seed::new(seed), word)?;
     let mut unhealthiness = vec![0; sim.len() as usize];
@@ -453,7 +454,7 @@ fn stacked(
         let node = id.get() as u32;
         let attribute = roles.attributes.get(node as usize).copied().unwrap_or(0);
         let standing = Standing { observer: roles.observers.contains(&node), attribute };
-        let profile = Profile { standings: vec![(Group::default(), standing)], rest: vec![] };
+        let profile = Profile { standings: vec![(ElectionId::default(), standing)], rest: vec![] };
         profile.to_details().expect("one standing fits")
     };
     move |me, seed, durable, contacts| {
@@ -466,7 +467,7 @@ fn stacked(
                 details: details(contact.id),
             })
             .collect();
-        let elections = [(Group::default(), election)];
+        let elections = [(ElectionId::default(), election)];
         let mut node = Stack::new(me, membership, &elections, seed, durable, contacts);
         if !alike {
             node = node.with_introduction(Addresses::default(), details(me.id));

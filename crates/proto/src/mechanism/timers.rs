@@ -42,7 +42,7 @@ pub struct Timers<K, const N: usize> {
 }
 
 impl<K: TimerKind, const N: usize> Timers<K, N> {
-    /// Nothing armed.
+    /// A table in which nothing is armed.
     pub const fn new() -> Self {
         assert!(K::ALL.len() == N, "one slot for each kind");
         Self { deadlines: [Time::NEVER; N], kind: core::marker::PhantomData }
@@ -54,13 +54,13 @@ impl<K: TimerKind, const N: usize> Timers<K, N> {
         self.deadlines[kind.index()] = at;
     }
 
-    /// Disarms `kind`.
+    /// Disarms the timer `kind`.
     #[inline]
     pub fn clear(&mut self, kind: K) {
         self.deadlines[kind.index()] = Time::NEVER;
     }
 
-    /// Disarms everything.
+    /// Disarms all of them.
     pub fn clear_all(&mut self) {
         self.deadlines = [Time::NEVER; N];
     }

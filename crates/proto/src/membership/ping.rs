@@ -74,7 +74,7 @@ pub enum Message {
         /// The asker's round.
         round: u32,
     },
-    /// I am.
+    /// Answers a ping: the sender is alive.
     Ack {
         /// The round of the ping it answers.
         round: u32,

@@ -12,13 +12,12 @@ use std::{
 };
 
 use bellwether_proto::{
-    Boot, Duration, Effect, EffectOf, Epoch, InputOf, Mode, NodeId, Peer, Seed, Time,
+    Boot, Duration, Effect, EffectOf, ElectionId, Epoch, InputOf, Mode, NodeId, Peer, Seed, Time,
     election::churn_tolerant::Variant,
     node::{
         Command, Durable, Fact, Message, ModeSettings, Node, OnIsolation, Position, Settings,
         packet::{Dialect, Packet},
     },
-    stack::Group,
     wire::{DecodeError, Reader, Wire as _},
 };
 
@@ -138,7 +137,7 @@ const UNDERSTOOD: &str = "later-versions-are-understood";
 /// over.
 fn word(settings: &NodeSettings) -> Word<Node> {
     let Some(election) = settings.common.elections.first() else { return Word::none() };
-    let group = Group::named(&election.name);
+    let group = ElectionId::named(&election.name);
     let elect = match election.mode {
         ModeSettings::Eventual(_) => Command::Elect(group),
         _ => Command::Resign(group),
@@ -161,7 +160,7 @@ struct Hosting {
 
 /// One election.
 struct Seat {
-    group: Group,
+    group: ElectionId,
     watch: Watch,
     leased: bool,
     /// Whether it tells who leads before it is over.
@@ -175,11 +174,15 @@ struct Seat {
 impl Hosting {
     fn new(scenario: &Scenario, settings: &NodeSettings, log: &Log<'_>) -> Self {
         let nodes = scenario.capacity();
-        let takes_part = |node: u32, group: Group| {
-            settings.of(node).elections.iter().any(|election| Group::named(&election.name) == group)
+        let takes_part = |node: u32, group: ElectionId| {
+            settings
+                .of(node)
+                .elections
+                .iter()
+                .any(|election| ElectionId::named(&election.name) == group)
         };
         let seat = |(index, election): (usize, &bellwether_proto::node::ElectionSettings)| {
-            let group = Group::named(&election.name);
+            let group = ElectionId::named(&election.name);
             let outsiders: BTreeSet<NodeId> = (0..nodes)
                 .filter(|node| settings.others.contains_key(node) || !takes_part(*node, group))
                 .map(|node| NodeId::new(node.into()))

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use bellwether_proto::{
-    Duration, Epoch, Peer,
+    Duration, ElectionId, Epoch, Peer,
     election::{
         announce,
         bandit::{self, MAX_MEMBERS},
@@ -20,7 +20,6 @@ use bellwether_proto::{
         ModeSettings, Neighbours, OnIsolation, PRIORITY, Policy, Role, Settings, Spread, TENURE,
         Timing, TimingProfile, check_name,
     },
-    stack::Group,
 };
 
 use super::{
@@ -108,7 +107,7 @@ impl NodeSettings {
                 }
                 ModeSettings::Central(_) => return None,
             };
-            Some((Group::named(&election.name), kept))
+            Some((ElectionId::named(&election.name), kept))
         };
         let elections = self.of(node).elections.iter().filter_map(kept).collect();
         Some(Durable { elections, record: None })

@@ -62,7 +62,7 @@ pub enum Role {
         /// When the question was asked.
         since: Time,
     },
-    /// Announces.
+    /// It leads, and announces that.
     Leading {
         /// When leadership was claimed.
         since: Time,
@@ -73,12 +73,12 @@ pub enum Role {
     },
     /// Does not stand, and has heard nobody who leads.
     Watching {
-        /// Since when.
+        /// When it began to watch.
         since: Time,
     },
     /// Listens to somebody better.
     Following {
-        /// Whom.
+        /// The life that it follows.
         leader: Peer,
         /// When it was last heard.
         heard: Time,

@@ -165,7 +165,7 @@ pub struct Several {
     role: Role,
     started: bool,
     sequence: u64,
-    /// Best first.
+    /// Those heard of, the best first.
     heard: Vec<Heard>,
 }
 
