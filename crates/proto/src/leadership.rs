@@ -174,7 +174,7 @@ pub enum Why {
         members: u32,
         /// By what it is the best.
         criterion: Criterion,
-        /// The leader's score, see [`Merit`](crate::topology::criterion::Merit).
+        /// The leader's score by that criterion: a sum of distances, a number of neighbours, or thousandths.
         score: u64,
     },
 }

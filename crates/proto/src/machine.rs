@@ -157,7 +157,7 @@ pub trait Machine {
     /// What the substrate below tells it: membership changes, links going up and down.
     /// [`Infallible`](core::convert::Infallible) for a machine that stands on nothing.
     ///
-    /// Hosts fold it into their traces, as they do messages and commands: see [`hash`](crate::hash).
+    /// Hosts fold it into their traces, as they do messages and commands.
     type Feed: Clone + fmt::Debug + Hash;
     /// What the application may ask of it besides leaving.
     type Command: Clone + fmt::Debug + Hash;

@@ -16,6 +16,20 @@ pub trait TimerKind: Copy + fmt::Debug + 'static {
     fn index(self) -> usize;
 }
 
+/// Makes an enum a [`TimerKind`]: its variants, in declaration order.
+macro_rules! timer_kinds {
+    ($timer:ident: $($kind:ident),+) => {
+        impl $crate::mechanism::timers::TimerKind for $timer {
+            const ALL: &'static [Self] = &[$(Self::$kind),+];
+
+            fn index(self) -> usize {
+                self as usize
+            }
+        }
+    };
+}
+pub(crate) use timer_kinds;
+
 /// A deadline or none for each of `N` kinds.
 ///
 /// ```

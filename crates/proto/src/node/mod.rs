@@ -1,9 +1,12 @@
 //! A node: everything that decides who leads, as one machine.
 //!
-//! Simulator, agent and model checker host this value and nothing else. Below lies a gossip membership, whose leaders are
-//! watched and whose lists are compared (the stack); on it and beside it stand any number of named elections, each in
-//! one of five modes. [`Settings`] say what a node is to be, in an operator's words; [`Settings::plan`] makes machines of
-//! them. What a host tells it that is no message is a [`Fact`]; what people ask of it is a [`Command`].
+//! A host makes [`Settings`], in an operator's words, a [`Plan`] of them ([`Settings::plan`]) and a [`Node`] of that. It
+//! gives the node each [`Message`] that arrives, each [`Fact`] that it finds out and each [`Command`] that people give. It
+//! makes [`Durable`] state durable, passes every [`Event`] on, and asks [`Node::leadership_of`] who leads. Simulator, agent
+//! and model checker do just that.
+//!
+//! Inside lies the stack: a gossip membership, whose leaders are watched and whose lists are compared, and the eventual
+//! elections on it. Beside it stand the elections of the other four modes.
 //!
 //! ```text
 //! Message  --of a later life of ours------> stops: answers name nobody, DuplicateIdentity
@@ -18,24 +21,24 @@
 //! Command  --to the election it names
 //! Leave    --hands over what it leads, then says goodbye, then has no deadline
 //! ```
-//!
-//! | file | holds |
-//! |---|---|
-//! | `settings`, `timing` | what a node can be told to be |
-//! | `plan` | the table from that to configured machines |
-//! | `packet` | the table of packet kinds |
-//! | `profile` | what a node tells others of itself |
-//! | `founding` | leased elections: how rings come to be |
-//! | `voters` | learned elections: who votes |
-//! | `names` | central elections: what those on the map are called |
-//! | `relay` | leased and learned elections: words carried on for others |
-//! | `senses` | whether a leader hears and is heard |
-//! | `codec` | how settings, facts and commands are written down |
-//! | `announced`, `disk`, `record`, `near` | announced elections; what survives; what a node is worth; who is near |
-//! | `answer`, `request`, `life`, `below` | what it answers; what it is told and asked; how it starts and ends; the stack |
-//!
-//! Departure: the membership's own durable state is not kept. A host gives every life a larger boot number, so a life
-//! need not remember its incarnation.
+
+// | file | holds |
+// |---|---|
+// | `settings`, `timing` | what a node can be told to be |
+// | `plan` | the table from that to configured machines |
+// | `packet` | the table of packet kinds |
+// | `profile` | what a node tells others of itself |
+// | `founding` | leased elections: how rings come to be |
+// | `voters` | learned elections: who votes |
+// | `names` | central elections: what those on the map are called |
+// | `relay` | leased and learned elections: words carried on for others |
+// | `senses` | whether a leader hears and is heard |
+// | `codec` | how settings, facts and commands are written down |
+// | `announced`, `disk`, `record`, `near` | announced elections; what survives; what a node is worth; who is near |
+// | `answer`, `request`, `life`, `below` | what it answers; what it is told and asked; how it starts and ends; the stack |
+//
+// Departure: the membership's own durable state is not kept. A host gives every life a larger boot number, so a life
+// need not remember its incarnation.
 
 use alloc::{
     boxed::Box,

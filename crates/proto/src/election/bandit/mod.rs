@@ -119,7 +119,7 @@ use crate::{
     id::{NodeId, Peer},
     leadership::{Election, Leadership, Mode, Why},
     machine::{Input, InputOf, Machine, OutboxOf, Rejected},
-    mechanism::timers::TimerKind,
+    mechanism::timers::{TimerKind, timer_kinds},
     rng::Seed,
     time::Time,
 };
@@ -266,25 +266,9 @@ impl Timer {
     const COUNT: usize = 11;
 }
 
-impl TimerKind for Timer {
-    const ALL: &'static [Self] = &[
-        Self::Suspect,
-        Self::Share,
-        Self::Collect,
-        Self::Resend,
-        Self::Confirm,
-        Self::Stand,
-        Self::Lease,
-        Self::Heartbeat,
-        Self::PingReply,
-        Self::PingNext,
-        Self::Sample,
-    ];
-
-    fn index(self) -> usize {
-        self as usize
-    }
-}
+timer_kinds!(
+    Timer: Suspect, Share, Collect, Resend, Confirm, Stand, Lease, Heartbeat, PingReply, PingNext, Sample
+);
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Role {

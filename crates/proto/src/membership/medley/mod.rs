@@ -134,7 +134,7 @@ use crate::{
         gossip::Gossip,
         health::LocalHealth,
         pinged::Pinged,
-        timers::{TimerKind, Timers},
+        timers::{Timers, timer_kinds},
     },
     rng::{Rng, Seed},
     time::{Duration, Time},
@@ -323,23 +323,7 @@ pub enum Timer {
     Silence,
 }
 
-impl TimerKind for Timer {
-    const ALL: &'static [Self] = &[
-        Self::Ack,
-        Self::ProbeEnd,
-        Self::Suspicion,
-        Self::Tomb,
-        Self::Join,
-        Self::Bye,
-        Self::Period,
-        Self::Beat,
-        Self::Silence,
-    ];
-
-    fn index(self) -> usize {
-        self as usize
-    }
-}
+timer_kinds!(Timer: Ack, ProbeEnd, Suspicion, Tomb, Join, Bye, Period, Beat, Silence);
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Role {
