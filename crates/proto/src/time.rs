@@ -13,10 +13,29 @@ use core::{
 };
 
 /// An instant: microseconds since the host's zero.
+///
+/// A machine never reads a clock: its host passes the time with every input. The host's time never goes back, and it
+/// counts the time a machine was suspended (on Linux, the boot-time clock).
+///
+/// ```
+/// use bellwether_proto::{Duration, Time};
+///
+/// let deadline = Time::ZERO + Duration::from_millis(1_500);
+/// assert_eq!(deadline.since(Time::from_micros(500_000)), Duration::from_secs(1));
+/// assert!(deadline < Time::NEVER);
+/// ```
 #[derive(Clone, Copy, Default, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct Time(u64);
 
-/// A span of time in whole microseconds.
+/// A span of time in whole microseconds. Arithmetic saturates.
+///
+/// ```
+/// use bellwether_proto::Duration;
+///
+/// let half: Duration = "500ms".parse().unwrap();
+/// assert_eq!(half * 3, Duration::from_millis(1_500));
+/// assert_eq!((half * 120).to_string(), "1min");
+/// ```
 #[derive(Clone, Copy, Default, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct Duration(u64);
 
@@ -53,17 +72,17 @@ impl Duration {
     /// The longest span; adding it to any instant gives [`Time::NEVER`].
     pub const MAX: Self = Self(u64::MAX);
 
-    /// `micros` microseconds.
+    /// A span of `micros` microseconds.
     pub const fn from_micros(micros: u64) -> Self {
         Self(micros)
     }
 
-    /// `millis` milliseconds.
+    /// A span of `millis` milliseconds.
     pub const fn from_millis(millis: u64) -> Self {
         Self(millis.saturating_mul(1_000))
     }
 
-    /// `secs` seconds.
+    /// A span of `secs` seconds.
     pub const fn from_secs(secs: u64) -> Self {
         Self(secs.saturating_mul(1_000_000))
     }
@@ -182,6 +201,13 @@ impl fmt::Debug for Duration {
 }
 
 /// Why a text is not a duration. Each form says what would be accepted.
+///
+/// ```
+/// use bellwether_proto::{Duration, ParseDurationError};
+///
+/// assert_eq!("5".parse::<Duration>(), Err(ParseDurationError::NoUnit));
+/// ```
+#[non_exhaustive]
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum ParseDurationError {
     /// The text is empty or does not start with a digit.

@@ -1,8 +1,8 @@
 //! `[election.NAME]`: one reader for each mode.
 
 use bellwether_proto::{
+    Mode,
     election::{churn_tolerant::Variant, leased::Flavour},
-    leadership::Mode,
     node::{
         AnnouncedSettings, ElectionSettings, EventualSettings, HIGHEST, LEARNED_MARGIN,
         ModeSettings, OnIsolation, PRIORITY, Role, Timing, check_name,

@@ -137,7 +137,7 @@ struct Ready {
     alone: Option<Time>,
 }
 
-/// Between members.
+/// What members of a leased election say to each other.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub struct Message {
     /// Of everything safety rests on, as the sender has it set.
@@ -201,7 +201,7 @@ impl Founding {
         (self.listed, self.lacking, self.tick) = (now, Some(now), now);
     }
 
-    /// Its configuration.
+    /// What it was built with.
     pub const fn config(&self) -> &FoundingConfig {
         &self.config
     }

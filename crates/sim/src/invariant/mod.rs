@@ -216,13 +216,9 @@ pub(crate) fn sighting(seconds: u64, node: u64, leader: u64, counter: u64) -> Si
 
     let now = Time::from_micros(seconds * 1_000_000);
     let leader = NodeId::new(leader);
-    let leadership = Leadership {
-        leader: Some(leader),
-        epoch: Some(Epoch::mint(counter, Peer::new(leader, Boot::new(1)))),
-        mode: Mode::Announced,
-        settled: true,
-        valid_until: None,
-        why: Why::Announced { heard: now },
-    };
+    let mut leadership = Leadership::unknown(Mode::Announced, Why::Announced { heard: now });
+    leadership.leader = Some(leader);
+    leadership.epoch = Some(Epoch::mint(counter, Peer::new(leader, Boot::new(1))));
+    leadership.settled = true;
     Sighting { now, node: NodeId::new(node), leadership }
 }

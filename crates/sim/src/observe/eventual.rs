@@ -5,9 +5,9 @@
 //! real bytes are counted by the engine.
 
 use bellwether_proto::{
-    Duration, Election, Epoch, Input, InputOf, Leadership, NodeId, Time,
+    Duration, Election, ElectionId, Epoch, Input, InputOf, Leadership, NodeId, Time,
     election::churn_tolerant::{self, ChurnTolerant, Command, Criterion, Form, Health, Message},
-    stack::{self, Group, Stack},
+    stack::{self, Stack},
 };
 
 use crate::{
@@ -49,7 +49,7 @@ impl EventualMessage for Message {
 
 impl EventualNode for Stack {
     fn election(&self) -> &ChurnTolerant {
-        self.election(Group::default()).expect("simulated nodes take part in this one")
+        self.election(ElectionId::default()).expect("simulated nodes take part in this one")
     }
 
     fn calls(command: &stack::Command) -> bool {

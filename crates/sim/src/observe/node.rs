@@ -9,10 +9,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use bellwether_proto::{
-    Effect, EffectOf, Epoch, InputOf, Mode, NodeId, Peer, Time,
+    Effect, EffectOf, ElectionId, Epoch, InputOf, Mode, NodeId, Peer, Time,
     election::churn_tolerant::Variant,
     node::{Durable, ElectionSettings, ModeSettings, Node, OnIsolation, Settings},
-    stack::Group,
 };
 
 use super::{
@@ -44,7 +43,7 @@ pub(crate) struct NodeWatch {
 
 /// One election.
 struct WatchedElection {
-    group: Group,
+    group: ElectionId,
     watch: ElectionWatch,
     leased: bool,
     /// Whether it tells who leads before it is over.
@@ -62,11 +61,11 @@ impl NodeWatch {
         nodes: u32,
         until: Until,
         settings: &Settings,
-        outsiders: impl Fn(Group) -> BTreeSet<NodeId>,
+        outsiders: impl Fn(ElectionId) -> BTreeSet<NodeId>,
         log: &Log<'_>,
     ) -> Self {
         let election = |(index, election): (usize, &ElectionSettings)| {
-            let group = Group::named(&election.name);
+            let group = ElectionId::named(&election.name);
             let mut watch = ElectionWatch::new(nodes, until).leaving_out(outsiders(group));
             if index == 0 {
                 watch = watch.telling(log);

@@ -1,11 +1,11 @@
 //! Runs of a churn-tolerant election on a membership.
 
 use bellwether_proto::{
-    Boot, Incarnation, NodeId, Peer, Seed, Time,
+    Boot, ElectionId, Incarnation, NodeId, Peer, Seed, Time,
     churn::estimate,
     election::churn_tolerant,
     membership::medley::{self, Addresses, Contact, Introduction},
-    stack::{self, Group, Profile, Stack, Standing},
+    stack::{self, Profile, Stack, Standing},
 };
 
 use super::{
@@ -41,7 +41,8 @@ pub(super) fn run(
     let observer = ((watch, eventual), log);
     let mut sim = Sim::new(world, scenario.capacity(), Seed::new(seed), build, observer)
         .with_selective_loss(biased_acks(scenario, seed, acknowledges));
-    let elect = stack::Command { group: Group::default(), command: churn_tolerant::Command::Elect };
+    let elect =
+        stack::Command { group: ElectionId::default(), command: churn_tolerant::Command::Elect };
     let inputs = ExternalInputs { moved, elect: Some(elect), resign: None };
     faults::play(&mut sim, scenario, Seed::new(seed), inputs)?;
     let mut unhealthiness = vec![0; sim.len() as usize];
@@ -76,7 +77,7 @@ fn stacked(
         let node = id.get() as u32;
         let attribute = roles.attributes.get(node as usize).copied().unwrap_or(0);
         let standing = Standing { observer: roles.observers.contains(&node), attribute };
-        let profile = Profile { standings: vec![(Group::default(), standing)], rest: vec![] };
+        let profile = Profile { standings: vec![(ElectionId::default(), standing)], rest: vec![] };
         profile.to_details().expect("one standing fits")
     };
     move |me, seed, durable, contacts| {
@@ -89,7 +90,7 @@ fn stacked(
                 details: details(contact.id),
             })
             .collect();
-        let elections = [(Group::default(), election)];
+        let elections = [(ElectionId::default(), election)];
         let mut node = Stack::new(me, membership, &elections, seed, durable, contacts);
         if !alike {
             node = node.with_introduction(Addresses::default(), details(me.id));

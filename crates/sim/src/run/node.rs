@@ -3,12 +3,11 @@
 use std::{cell::Cell, collections::BTreeSet, rc::Rc};
 
 use bellwether_proto::{
-    Boot, Duration, NodeId, Peer, Seed,
+    Boot, Duration, ElectionId, NodeId, Peer, Seed,
     node::{
         Command, Durable, Fact, Message, ModeSettings, Node, Position,
         packet::{Dialect, Packet},
     },
-    stack::Group,
     wire::{DecodeError, Reader, Wire as _},
 };
 
@@ -90,9 +89,13 @@ pub(super) fn run(
 }
 
 /// Who takes no part in an election, or has other settings than the rest.
-fn outsiders(nodes: u32, settings: &NodeSettings, group: Group) -> BTreeSet<NodeId> {
+fn outsiders(nodes: u32, settings: &NodeSettings, group: ElectionId) -> BTreeSet<NodeId> {
     let takes_part = |node| {
-        settings.of(node).elections.iter().any(|election| Group::named(&election.name) == group)
+        settings
+            .of(node)
+            .elections
+            .iter()
+            .any(|election| ElectionId::named(&election.name) == group)
     };
     (0..nodes)
         .filter(|node| settings.others.contains_key(node) || !takes_part(*node))
@@ -140,7 +143,7 @@ const UNDERSTOOD: &str = "later-versions-are-understood";
 /// over.
 fn inputs(settings: &NodeSettings) -> ExternalInputs<Node> {
     let Some(election) = settings.common.elections.first() else { return ExternalInputs::none() };
-    let group = Group::named(&election.name);
+    let group = ElectionId::named(&election.name);
     let elect = match election.mode {
         ModeSettings::Eventual(_) => Command::Elect(group),
         _ => Command::Resign(group),

@@ -7,10 +7,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use bellwether_proto::{
-    Epoch, Peer,
+    ElectionId, Epoch, Peer,
     election::{announce, bandit, churn_tolerant},
     node::{Durable, ElectionSettings, Kept, KeptBallot, ModeSettings, Role, Settings, Timing},
-    stack::Group,
 };
 use bellwether_settings::{
     Field, Result,
@@ -107,7 +106,7 @@ impl NodeSettings {
                 }
                 ModeSettings::Central(_) => return None,
             };
-            Some((Group::named(&election.name), kept))
+            Some((ElectionId::named(&election.name), kept))
         };
         let elections = self.of(node).elections.iter().filter_map(kept).collect();
         Some(Durable { elections, record: None })

@@ -9,8 +9,8 @@
 use std::collections::BTreeMap;
 
 use bellwether_proto::{
-    Boot, Duration, Effect, Election as _, Epoch, Machine as _, Mode, NodeId, Peer, Seed, Time,
-    Why,
+    Boot, Duration, Effect, Election as _, ElectionId, Epoch, Machine as _, Mode, NodeId, Peer,
+    Seed, Time, Why,
     election::{
         bandit,
         leased::{self, Flavour, Stamp},
@@ -20,7 +20,6 @@ use bellwether_proto::{
         Durable, ElectionSettings, EventualSettings, Fact, Kept, LearnedSettings, LeasedSettings,
         Message, ModeSettings, Node, Plan, Settings as NodeSettings, TimingProfile, founding,
     },
-    stack::Group,
 };
 
 use super::{End, Explored, Judge, Kind, Model, Scripted, Settings, Step, explore};
@@ -115,7 +114,7 @@ impl Case {
     /// What its histories are held to.
     pub fn judge(&self) -> Shipped {
         Shipped {
-            group: Group::named(ELECTION),
+            group: ElectionId::named(ELECTION),
             mode: self.mode.mode(),
             nodes: self.nodes,
             step_down: TimingProfile::Lan.timing().step_down,
@@ -187,7 +186,7 @@ pub struct Tally {
 /// its later lives must know has it on its disk.
 #[derive(Clone, Debug)]
 pub struct Shipped {
-    group: Group,
+    group: ElectionId,
     mode: Mode,
     nodes: u64,
     step_down: Duration,

@@ -28,13 +28,13 @@ use crate::{
 
 /// One node.
 #[derive(Clone, Debug)]
-pub(super) struct Flooding {
+pub(in super::super) struct Flooding {
     me: NodeId,
     reading: Reading,
     period: Duration,
     timeout: Duration,
     numbered: bool,
-    /// Our degree.
+    /// How many neighbours we have.
     value: u64,
     leader: NodeId,
     /// The leader's degree, as last heard.

@@ -12,7 +12,7 @@
 //!
 //! Departure: "known was updated" is judged by value (E15), or two neighbours would answer each other for ever.
 
-use super::{Context, Message};
+use super::{Context, Message, is_pruned};
 use crate::{
     id::NodeId,
     topology::map::{Entries, Entry, Map, View},
@@ -20,8 +20,8 @@ use crate::{
 
 /// One node.
 #[derive(Clone, Debug)]
-pub(super) struct Cel {
-    pub(super) map: Map,
+pub(in super::super) struct Cel {
+    pub(in super::super) map: Map,
     rho: f64,
 }
 
@@ -100,11 +100,4 @@ impl Cel {
             context.out.broadcast(Message::Known(self.map.snapshot()));
         }
     }
-}
-
-/// C6: whether a neighbour of smaller id hears just whom we hear, and so reaches whomever we would.
-pub(super) fn is_pruned(map: &Map) -> bool {
-    let own = map.own();
-    let smaller = own.neighbours().iter().take_while(|&&id| id < map.me());
-    smaller.filter_map(|&id| map.get(id)).any(|view| view.agrees(own))
 }

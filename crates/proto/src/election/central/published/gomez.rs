@@ -27,7 +27,7 @@ use crate::{
 
 /// One node.
 #[derive(Clone, Debug)]
-pub(super) struct Gomez {
+pub(in super::super) struct Gomez {
     me: NodeId,
     order: Order,
     period: Duration,
@@ -249,7 +249,7 @@ impl Gomez {
     }
 
     #[cfg(test)]
-    pub(super) const fn state(&self) -> (NodeId, u64, Duration) {
+    pub(in super::super) const fn state(&self) -> (NodeId, u64, Duration) {
         (self.leader, self.size, self.patience)
     }
 }

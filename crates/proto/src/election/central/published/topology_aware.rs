@@ -28,10 +28,10 @@ use crate::{
 
 /// One node.
 #[derive(Clone, Debug)]
-pub(super) struct TopologyAware {
-    pub(super) map: Map,
-    pub(super) updates: Vec<Update>,
-    pub(super) pending: Vec<Update>,
+pub(in super::super) struct TopologyAware {
+    pub(in super::super) map: Map,
+    pub(in super::super) updates: Vec<Update>,
+    pub(in super::super) pending: Vec<Update>,
     period: Duration,
     probes: Probes,
     /// The next tick, whether or not there will be anything to send.
