@@ -5,7 +5,7 @@
 
 use std::{error::Error, fmt, hash::Hash, sync::Arc};
 
-use bellwether_sim::{metric::Unit, scenario::Scenario, trace::TraceHash};
+use crate::sim::{metric::Unit, scenario::Scenario, trace::TraceHash};
 
 use crate::{experiment::Setup, measure::Measure};
 

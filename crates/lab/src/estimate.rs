@@ -5,7 +5,7 @@ use std::{
     ops::{Add, Div, Mul, Sub},
 };
 
-use bellwether_sim::metric::Summary;
+use crate::sim::metric::Summary;
 
 /// A measured value and its standard error.
 ///

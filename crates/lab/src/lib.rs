@@ -15,5 +15,6 @@ pub mod measure;
 pub mod report;
 pub mod runner;
 mod scenarios;
+mod sim;
 pub mod store;
 pub mod table;

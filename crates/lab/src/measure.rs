@@ -2,7 +2,7 @@
 
 use std::fmt::Display;
 
-use bellwether_sim::metric::Metric;
+use crate::sim::metric::Metric;
 
 /// What a cell measures. How it is displayed is its name in results.
 pub trait Measure: Display {}

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, error::Error};
 
-use bellwether_sim::{
+use crate::sim::{
     metric::Summary,
     network::Disconnected,
     run::{each_seed, run_many},

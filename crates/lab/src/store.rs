@@ -12,7 +12,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use bellwether_sim::{conformance, metric::Summary};
+use crate::sim::{conformance, metric::Summary};
 use serde_json::{Value, json};
 
 use crate::experiment::{Cell, Experiment, Measured, Size};

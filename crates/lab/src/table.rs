@@ -5,7 +5,7 @@ use std::{
     fmt::Display,
 };
 
-use bellwether_sim::metric::Summary;
+use crate::sim::metric::Summary;
 
 use crate::{
     claim::{self, Claim, Draft},

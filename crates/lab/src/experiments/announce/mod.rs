@@ -8,7 +8,7 @@ mod future;
 mod messages;
 mod steady;
 
-use bellwether_sim::metric::Metric;
+use crate::sim::metric::Metric;
 
 use crate::{
     analysis::announce::Loss,

@@ -1,16 +1,16 @@
 //! What the paper does not show: runs of crashes, partitions, split votes, upgrades that collide, and the leader.
 
+use crate::sim::{
+    metric::Metric,
+    run::run as run_scenario,
+    scenario::{FaultKind, Scenario},
+};
 use bellwether_proto::{
     Boot, Duration, Incarnation, NodeId, Peer, Time,
     membership::ring::{
         self,
         arbiter::{Rules, Seat},
     },
-};
-use bellwether_sim::{
-    metric::Metric,
-    run::run as run_scenario,
-    scenario::{FaultKind, Scenario},
 };
 
 use super::*;
@@ -428,7 +428,7 @@ enum Trouble {
 }
 
 fn lead(scenario: &Scenario, trouble: &Trouble, seed: u64) -> Found {
-    use bellwether_sim::scenario::{State, Who};
+    use crate::sim::scenario::{State, Who};
     let mut rng = draws(seed);
     let mut when =
         |from: u64, spread: u64| ms(from) + Duration::from_micros(rng.below(spread * 1_000));

@@ -7,12 +7,12 @@ mod beyond;
 mod published;
 mod theorems;
 
-use bellwether_proto::{Duration, Rng, Seed};
-use bellwether_sim::{
+use crate::sim::{
     arbitrating::{self, Study},
     log::Log,
     scenario::{Fault, FaultKind, Scenario, Who},
 };
+use bellwether_proto::{Duration, Rng, Seed};
 
 use crate::{
     claim::{Claim, list},

@@ -1,11 +1,11 @@
 //! The paper's theorems, in their exact forms.
 
-use bellwether_proto::{Boot, Duration, NodeId, Peer, Seed, Time, membership::ring};
-use bellwether_sim::{
+use crate::sim::{
     arbitrating::RingJudge,
     explore::{Kind, Model, Settings, explore},
     scenario::{FaultKind, Scenario},
 };
+use bellwether_proto::{Boot, Duration, NodeId, Peer, Seed, Time, membership::ring};
 
 use super::{published, *};
 

@@ -1,7 +1,7 @@
 //! Table 1, Figures 2 to 8, Lemma 7.1.
 
+use crate::sim::environment::Machines;
 use bellwether_proto::{Seed, election::bandit::Policy};
-use bellwether_sim::environment::Machines;
 
 use super::*;
 use crate::{computation::Value, measure::measure};

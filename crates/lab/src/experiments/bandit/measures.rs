@@ -1,11 +1,11 @@
 //! What one run of one algorithm is measured by.
 
-use bellwether_proto::{Time, election::bandit::Kind};
-use bellwether_sim::{
+use crate::sim::{
     metric::Unit,
     scenario::{Protocol, Scenario},
     serving::{Round, Served},
 };
+use bellwether_proto::{Time, election::bandit::Kind};
 
 use crate::{
     computation::Value,

@@ -10,12 +10,12 @@ mod figures;
 mod measures;
 mod term;
 
-use bellwether_proto::election::bandit::{Config, Policy, Profile};
-use bellwether_sim::{
+use crate::sim::{
     log::Log,
     scenario::{Protocol, Scenario},
     serving::{Served, serve},
 };
+use bellwether_proto::election::bandit::{Config, Policy, Profile};
 
 use self::measures::{Measured, Of};
 use crate::{

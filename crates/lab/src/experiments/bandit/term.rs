@@ -2,7 +2,7 @@
 
 use bellwether_proto::election::bandit::{Config, Policy, Profile};
 
-use bellwether_sim::metric::Metric;
+use crate::sim::metric::Metric;
 
 use super::*;
 use crate::scenarios::{BANDIT_BESIDE, BANDIT_CRASH};

@@ -8,7 +8,7 @@ mod air;
 mod ours;
 mod waypoints;
 
-use bellwether_sim::{centring, log::Log, metric::Metric, scenario::Scenario};
+use crate::sim::{centring, log::Log, metric::Metric, scenario::Scenario};
 
 use crate::{
     claim::{Claim, list},

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use crate::sim::flips::{self, Flips};
 use bellwether_proto::{
     Boot, Duration, Effect, Election, Input, Machine, NodeId, Outbox, OutboxOf, Peer, Seed, Time,
     election::central::{
@@ -9,7 +10,6 @@ use bellwether_proto::{
     },
     hash::Real,
 };
-use bellwether_sim::flips::{self, Flips};
 
 use super::*;
 use crate::scenarios::CENTRAL_FIELD;

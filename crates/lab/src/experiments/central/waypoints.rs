@@ -1,13 +1,13 @@
 //! Chapter 4: 60 nodes on 900 by 900 m for half an hour, everybody heard within a disc, nothing lost.
 
-use bellwether_proto::{
-    Duration,
-    topology::{Graph, criterion::leaders},
-};
-use bellwether_sim::{
+use crate::sim::{
     run::run,
     scenario::{Fault, FaultKind, Protocol, Scenario, Who},
     world,
+};
+use bellwether_proto::{
+    Duration,
+    topology::{Graph, criterion::leaders},
 };
 
 use super::*;

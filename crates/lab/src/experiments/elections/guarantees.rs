@@ -157,7 +157,7 @@ fn repair_claims(data: &Table) -> Vec<Claim> {
 fn deadold_claims(data: &Table) -> Vec<Claim> {
     let attempts = |form| data.summary(form, Metric::Attempts);
     let (published, hardened) = (attempts("as-published"), attempts("hardened"));
-    let shown = |of: Option<bellwether_sim::metric::Summary>| {
+    let shown = |of: Option<crate::sim::metric::Summary>| {
         of.map_or("nothing".into(), |of| {
             format!("mean {:.2}, median {:.0}, 95% {:.0}", of.mean, of.p50, of.p95)
         })

@@ -10,7 +10,7 @@
 mod guarantees;
 mod published;
 
-use bellwether_sim::metric::Metric;
+use crate::sim::metric::Metric;
 
 use crate::{
     claim::{Claim, list, percent},

@@ -2,11 +2,11 @@
 
 use std::hash::{Hash, Hasher};
 
+use crate::sim::trace::Each;
 use bellwether_proto::{
     Seed,
     election::churn_tolerant::{Config, Criterion, ExcludeRule, Form, Health, Query, Variant},
 };
-use bellwether_sim::trace::Each;
 
 use super::{
     drawn::{Election, Failure, List, answer},

@@ -8,13 +8,13 @@
 
 use std::{collections::BTreeMap, num::NonZeroUsize};
 
-use bellwether_proto::NodeId;
-use bellwether_sim::{
+use crate::sim::{
     inconsistency::{self, over_time},
     membership_trace::{Change, INTERVAL, MembershipTrace, Suspects},
     run::record_memberships,
     scenario::Scenario,
 };
+use bellwether_proto::NodeId;
 
 use super::{
     super::medley::{Form, of_size, on_grid},
@@ -405,7 +405,7 @@ fn table_5_2_claims(data: &Table) -> Vec<Claim> {
 
 #[cfg(test)]
 mod tests {
-    use bellwether_sim::run::record_membership;
+    use crate::sim::run::record_membership;
 
     use super::*;
 

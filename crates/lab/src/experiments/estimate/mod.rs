@@ -12,7 +12,7 @@ mod example;
 mod listed;
 mod size;
 
-use bellwether_sim::metric::Metric;
+use crate::sim::metric::Metric;
 
 use crate::{
     claim::{Claim, list},

@@ -1,7 +1,7 @@
 //! What it costs: figures 4.4 and 4.5; load, locality, and peace when nothing happens.
 
 use super::*;
-use bellwether_sim::metric::Hops;
+use crate::sim::metric::Hops;
 
 pub(super) fn all() -> Vec<Experiment> {
     vec![

@@ -13,7 +13,7 @@ mod movement;
 mod scale;
 mod trouble;
 
-use bellwether_sim::metric::Metric;
+use crate::sim::metric::Metric;
 
 use crate::{
     claim::{Claim, list, percent},
