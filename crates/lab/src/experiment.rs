@@ -57,7 +57,7 @@ impl Experiment {
                     computes: one.to_string(),
                 })?;
                 let what = format!(
-                    "The lab computes {one} from runs of this scenario, which none of its metrics is."
+                    "The lab computes {one} from this scenario, which is no metric of `bellwether sim`."
                 );
                 (setup, format!("{what}\n# {command}"))
             }

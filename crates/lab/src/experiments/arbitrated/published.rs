@@ -16,23 +16,23 @@ pub(super) fn all() -> Vec<Experiment> {
             title: "Two nodes die at every event",
             source: "arbitration paper, figure 7",
             cells: |size| {
-                let one = |name, form: Form| {
+                let one = |name, form: Arbiters| {
                     let work = Computation::over("ring events", RING, form, events);
                     let cell = Cell::computed(name, work, size.pick(40, 3));
-                    let central = form == Form::Central;
+                    let central = form == Arbiters::Central;
                     let cell = cell.set("network.nodes", if central { 37 } else { 32 });
                     match form {
-                        Form::Central => {
+                        Arbiters::Central => {
                             cell.set("membership.arbiters", "central").set("membership.external", 5)
                         }
-                        Form::Pairwise => cell,
-                        Form::Hardened => hardened(cell),
+                        Arbiters::Pairwise => cell,
+                        Arbiters::Hardened => hardened(cell),
                     }
                 };
                 vec![
-                    one("central", Form::Central),
-                    one("pairwise", Form::Pairwise),
-                    one("hardened", Form::Hardened),
+                    one("central", Arbiters::Central),
+                    one("pairwise", Arbiters::Pairwise),
+                    one("hardened", Arbiters::Hardened),
                 ]
             },
             claims: event_claims,
@@ -166,7 +166,7 @@ pub(super) fn all() -> Vec<Experiment> {
 }
 
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
-enum Form {
+enum Arbiters {
     Central,
     Pairwise,
     Hardened,
@@ -176,9 +176,9 @@ enum Form {
 const SETTLED: u64 = 25_000;
 const EVENTS: usize = 14;
 
-fn events(scenario: &Scenario, form: &Form, seed: u64) -> Found {
+fn events(scenario: &Scenario, form: &Arbiters, seed: u64) -> Found {
     let mut rng = draws(seed);
-    let events = if *form == Form::Central { 3 } else { EVENTS };
+    let events = if *form == Arbiters::Central { 3 } else { EVENTS };
     let order = {
         let mut left: Vec<u32> = (0..32).collect();
         let mut order = Vec::new();
@@ -189,13 +189,13 @@ fn events(scenario: &Scenario, form: &Form, seed: u64) -> Found {
     };
     let when = |event: usize| ms(8_000 + SETTLED * event as u64);
     let faults = (0..events).map(|event| match form {
-        Form::Central => crash(when(event), vec![order[event], 32 + event as u32]),
+        Arbiters::Central => crash(when(event), vec![order[event], 32 + event as u32]),
         _ => crash(when(event), vec![order[2 * event], order[2 * event + 1]]),
     });
     let faults = faults.collect();
     let scenario = Scenario { duration: when(events) + ms(30_000), ..scenario.clone() };
     let study = run(&scenario, faults, seed)?;
-    let killed = if *form == Form::Central { 1 } else { 2 };
+    let killed = if *form == Arbiters::Central { 1 } else { 2 };
     let mut values = Vec::new();
     for event in 1..=events {
         let end = Time::ZERO + if event == events { scenario.duration } else { when(event) };
