@@ -318,11 +318,13 @@ fn with_settings(world: &str, agents: &str, sets: &[&str]) -> Result<Scenario, S
         std::env::temp_dir().join(name)
     };
     let (world_file, agents_file) = (file("world"), file("agents"));
-    fs::write(&world_file, world).unwrap();
-    fs::write(&agents_file, agents).unwrap();
+    fs::write(&world_file, world).expect("room");
+    fs::write(&agents_file, agents).expect("room");
     let sets: Vec<String> = sets.iter().map(ToString::to_string).collect();
     let read = Scenario::load_with(&world_file, &agents_file, &sets);
-    [world_file, agents_file].map(|file| fs::remove_file(file).unwrap());
+    for file in [world_file, agents_file] {
+        fs::remove_file(file).expect("a file just written");
+    }
     read.map_err(|error| error.to_string())
 }
 
