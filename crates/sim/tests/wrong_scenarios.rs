@@ -318,12 +318,12 @@ fn with_settings(world: &str, agents: &str, sets: &[&str]) -> Result<Scenario, S
         std::env::temp_dir().join(name)
     };
     let (world_file, agents_file) = (file("world"), file("agents"));
-    fs::write(&world_file, world).unwrap();
-    fs::write(&agents_file, agents).unwrap();
+    fs::write(&world_file, world).expect("written");
+    fs::write(&agents_file, agents).expect("written");
     let sets: Vec<String> = sets.iter().map(ToString::to_string).collect();
     let read = Scenario::load_with(&world_file, &agents_file, &sets);
     for file in [world_file, agents_file] {
-        fs::remove_file(file).unwrap();
+        fs::remove_file(file).expect("removed");
     }
     read.map_err(|error| error.to_string())
 }
