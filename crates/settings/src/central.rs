@@ -8,7 +8,7 @@ use bellwether_proto::{
 
 use crate::{
     field::{Field, Result, Section},
-    node::Host,
+    host::Host,
 };
 
 pub(crate) fn read(

@@ -2,20 +2,20 @@
 
 use bellwether_proto::{
     Mode,
-    election::{churn_tolerant::Variant, leased::Flavour},
+    election::churn_tolerant::Variant,
     node::{
         AnnouncedSettings, ElectionSettings, EventualSettings, HIGHEST, LEARNED_MARGIN,
         ModeSettings, OnIsolation, PRIORITY, Role, Timing, check_name,
     },
 };
 
-pub use crate::central::hysteresis;
 use crate::{
     central,
     field::{Field, NAMES, Result, Section},
+    host::Host,
     learned, leased,
-    node::Host,
 };
+pub use crate::{central::hysteresis, leased::FLAVOURS};
 
 /// An election, and what is left to its host.
 #[derive(Debug)]
@@ -170,52 +170,6 @@ fn on_isolation(field: &Field<'_>) -> Result<OnIsolation> {
     }
 }
 
-/// Names of nodes, each once, ascending. `what` they are.
-pub(crate) fn names(field: &Field<'_>, most: usize, what: &str) -> Result<Vec<String>> {
-    let mut found: Vec<String> = Vec::new();
-    let example = "a list of names: [\"cellar\", \"kitchen\", \"roof\"]";
-    for item in field.list().map_err(|error| error.with_allowed(example))? {
-        let name = item.name()?;
-        if found.iter().any(|known| known == name) {
-            let error = item.error("is there twice");
-            return Err(error.with_allowed("each name once: a majority is counted by names"));
-        }
-        found.push(name.to_owned());
-    }
-    if found.is_empty() || found.len() > most {
-        let error = field.error_unquoted(format!("has {} entries", found.len()));
-        return Err(error.with_allowed(format!("from 1 to {most} {what}")));
-    }
-    found.sort_unstable();
-    Ok(found)
-}
-
-/// The list that `key` gives: of an agent it is demanded, in a simulation it may stand for all nodes.
-pub(crate) fn listed<'a>(
-    section: &mut Section<'a>,
-    key: &'static str,
-    (most, what): (usize, &str),
-    host: Host<'_>,
-) -> Result<(Option<Field<'a>>, Vec<String>)> {
-    let field = match host {
-        Host::Agent { .. } => {
-            let example = "[\"cellar\", \"kitchen\", \"roof\"]: names, the same list on every node";
-            Some(section.require(key, example)?)
-        }
-        Host::Simulator(nodes) => {
-            let field = section.take(key);
-            if field.is_none() && nodes as usize > most {
-                let problem = format!("is among {nodes} nodes, and names no {key}");
-                let error = section.field().error_unquoted(problem);
-                return Err(error.with_allowed(format!("{key} = [\"node-0\", …], at most {most}")));
-            }
-            field
-        }
-    };
-    let found = field.as_ref().map_or(Ok(Vec::new()), |field| names(field, most, what))?;
-    Ok((field, found))
-}
-
 /// Every mode, as it is written.
 pub const MODES: [(&str, Mode); 5] = [
     ("eventual", Mode::Eventual),
@@ -257,6 +211,3 @@ pub const VARIANTS: [(&str, Variant); 4] = [
     ("preferred", Variant::Preferred),
     ("hybrid", Variant::Hybrid),
 ];
-/// Every flavour of a leased election, as it is written.
-pub const FLAVOURS: [(&str, Flavour); 3] =
-    [("quorum", Flavour::Quorum), ("conservative", Flavour::Conservative), ("fast", Flavour::Fast)];

@@ -33,7 +33,7 @@ pub enum Place {
     },
     /// A variable of the environment.
     Variable {
-        /// Its name.
+        /// The variable's name.
         name: String,
     },
     /// A flag of the command line.

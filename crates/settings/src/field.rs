@@ -105,7 +105,7 @@ impl<'a> Field<'a> {
         Ok(entries.into_iter().map(field).collect())
     }
 
-    /// A list.
+    /// The value as a list.
     pub fn list(&self) -> Result<Vec<Field<'a>>> {
         let Value::List(items) = &self.node.value else {
             let allowed = match self.tree.written(self.node) {
@@ -134,7 +134,7 @@ impl<'a> Field<'a> {
         self.list()?.try_into().map_err(wrong)
     }
 
-    /// Text.
+    /// The value as text.
     pub fn text(&self) -> Result<&'a str> {
         match &self.node.value {
             Value::Text(text) => Ok(text),
@@ -245,7 +245,7 @@ impl<'a> Field<'a> {
         }
     }
 
-    /// A duration.
+    /// The value as a duration.
     pub fn duration(&self) -> Result<Duration> {
         let allowed =
             "a number and its unit (us, ms, s, m, h) in quotes, such as \"500ms\" or \"5m\"";

@@ -6,9 +6,8 @@ use bellwether_proto::{
 };
 
 use crate::{
-    election::listed,
     field::{Field, Result, Section},
-    node::Host,
+    host::{Host, listed},
 };
 
 pub(crate) fn read(

@@ -6,9 +6,8 @@ use bellwether_proto::{
 };
 
 use crate::{
-    election::{FLAVOURS, listed},
     field::{Field, Result, Section},
-    node::Host,
+    host::{Host, listed},
 };
 
 pub(crate) fn read(
@@ -61,3 +60,7 @@ const DRIFT: u32 = 1_000;
 const MOST_DRIFT: u32 = 100_000;
 /// Lists of all members, old and new, fit a datagram.
 const MOST_MEMBERS: usize = 15;
+
+/// Every flavour of a leased election, as it is written.
+pub const FLAVOURS: [(&str, Flavour); 3] =
+    [("quorum", Flavour::Quorum), ("conservative", Flavour::Conservative), ("fast", Flavour::Fast)];

@@ -6,6 +6,7 @@
 //! | [`field`] | taking the tree apart: a table key by key, a value as what it should be |
 //! | [`error`] | what is wrong, where, and what is allowed |
 //! | [`file`] | files that somebody else has written |
+//! | [`host`] | for whom they are read |
 //! | [`node`], [`election`], [`timing`] | what decides who leads: the part of an agent's settings that a scenario takes as `[node]` |
 
 pub use self::{
@@ -19,6 +20,7 @@ pub mod election;
 pub mod error;
 pub mod field;
 pub mod file;
+pub mod host;
 mod learned;
 mod leased;
 pub mod node;

@@ -5,22 +5,9 @@ use bellwether_proto::node::{ElectionSettings, Feedback, Timing, TimingProfile};
 use crate::{
     election::{self, Election},
     field::{Result, Section},
+    host::Host,
     timing::timing,
 };
-
-/// For whom settings are read.
-#[derive(Clone, Copy, Debug)]
-pub enum Host<'h> {
-    /// A node of the real world.
-    Agent {
-        /// What it is called.
-        name: &'h str,
-        /// Whether it has a disk to keep promises and votes on.
-        keeps: bool,
-    },
-    /// So many nodes of a simulation. They are members and voters of elections that name none.
-    Simulator(u32),
-}
 
 /// What is changed of how a [profile](TimingProfile) chooses whom to probe.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]

@@ -21,16 +21,16 @@ pub enum Layer {
     },
     /// A variable of the environment.
     Variable {
-        /// Its name.
+        /// The variable's name.
         name: String,
-        /// Its value.
+        /// The value as text.
         text: String,
     },
     /// A flag of the command line.
     Flag {
         /// As it was given, without its value.
         name: String,
-        /// Its value.
+        /// The value as text.
         text: String,
     },
 }
@@ -55,7 +55,7 @@ pub struct Node {
 /// What TOML can say, but for dates.
 #[derive(Clone, Debug)]
 pub enum Value {
-    /// Text.
+    /// A piece of text.
     Text(String),
     /// A whole number.
     Integer(i64),
@@ -65,9 +65,9 @@ pub enum Value {
     Bool(bool),
     /// A date, or an integer that does not fit; no field takes either.
     Other,
-    /// A list.
+    /// A list of values.
     List(Vec<Node>),
-    /// A table.
+    /// A table of values by key.
     Table(BTreeMap<String, Entry>),
 }
 
@@ -76,7 +76,7 @@ pub enum Value {
 pub struct Entry {
     /// Where the key was first written.
     pub key: Origin,
-    /// The value.
+    /// The value itself.
     pub node: Node,
 }
 
@@ -84,7 +84,7 @@ pub struct Entry {
 #[derive(Debug)]
 pub struct Tree {
     pub(crate) layers: Vec<Layer>,
-    /// A table.
+    /// The outermost table.
     pub root: Node,
 }
 

@@ -16,11 +16,7 @@ pub use bellwether_proto::node::{
     Timing, TimingProfile as Profile,
 };
 use bellwether_proto::node::{check_name, packet::Dialect};
-use bellwether_settings::{
-    Field, Result, Section,
-    field::NAMES,
-    node::{Host, node},
-};
+use bellwether_settings::{Field, Result, Section, field::NAMES, host::Host, node::node};
 pub use bellwether_settings::{Place, SettingsError, error::quote, node::Membership};
 
 pub use self::{

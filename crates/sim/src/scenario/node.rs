@@ -11,10 +11,7 @@ use bellwether_proto::{
     election::{announce, bandit, churn_tolerant},
     node::{Durable, ElectionSettings, Kept, KeptBallot, ModeSettings, Role, Settings, Timing},
 };
-use bellwether_settings::{
-    Field, Result,
-    node::{self as settings, Host},
-};
+use bellwether_settings::{Field, Result, host::Host, node as settings};
 
 use super::Protocol;
 
