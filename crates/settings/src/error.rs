@@ -216,6 +216,13 @@ pub fn similar<'n>(text: &str, candidates: impl IntoIterator<Item = &'n str>) ->
     candidates.into_iter().filter(close).min_by_key(likeness)
 }
 
+pub(crate) fn unknown_key<'n>(name: &str, known: impl IntoIterator<Item = &'n str>) -> String {
+    match similar(name, known) {
+        Some(key) => format!("is not a key here; did you mean {key}?"),
+        None => "is not a key here".to_owned(),
+    }
+}
+
 fn floor(text: &str, index: usize) -> usize {
     (0..=index.min(text.len())).rev().find(|&i| text.is_char_boundary(i)).unwrap_or(0)
 }

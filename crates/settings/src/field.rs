@@ -9,7 +9,7 @@ use std::{
 use bellwether_proto::Duration;
 
 use crate::{
-    error::{SettingsError, hidden, quote, similar},
+    error::{SettingsError, hidden, quote, similar, unknown_key},
     tree::{Entry, Layer, Node, Tree, Value},
 };
 
@@ -398,13 +398,6 @@ impl<'a> Section<'a> {
         let allowed: Vec<&str> = self.taken.iter().copied().collect();
         let error = self.field.tree.error(origin, &self.path(&quote(name)), problem);
         error.with_allowed(allowed.join(", "))
-    }
-}
-
-pub(crate) fn unknown_key<'n>(name: &str, known: impl IntoIterator<Item = &'n str>) -> String {
-    match similar(name, known) {
-        Some(key) => format!("is not a key here; did you mean {key}?"),
-        None => "is not a key here".to_owned(),
     }
 }
 

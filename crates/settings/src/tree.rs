@@ -4,10 +4,7 @@ use std::{collections::BTreeMap, ops::Range};
 
 use toml::de::{DeTable, DeValue};
 
-use crate::{
-    error::{Place, SettingsError, locate, quote},
-    field::unknown_key,
-};
+use crate::error::{Place, SettingsError, locate, quote, unknown_key};
 
 /// Where values come from, the later the stronger.
 #[derive(Clone, Debug)]
