@@ -5,7 +5,7 @@
 //! | [`tree`] | files, variables and flags laid over each other; every value knows where it came from |
 //! | [`field`] | taking the tree apart: a table key by key, a value as what it should be |
 //! | [`error`] | what is wrong, where, and what is allowed |
-//! | [`file`] | files that somebody else has written |
+//! | [`mod@file`] | files that somebody else has written |
 //! | [`host`] | for whom they are read |
 //! | [`node`], [`election`], [`timing`] | what decides who leads: the part of an agent's settings that a scenario takes as `[node]` |
 
