@@ -34,7 +34,7 @@ pub struct Time(u64);
 ///
 /// let half: Duration = "500ms".parse().unwrap();
 /// assert_eq!(half * 3, Duration::from_millis(1_500));
-/// assert_eq!((half * 120).to_string(), "1min");
+/// assert_eq!((half * 120).to_string(), "1m");
 /// ```
 #[derive(Clone, Copy, Default, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct Duration(u64);
