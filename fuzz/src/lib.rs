@@ -216,7 +216,7 @@ impl Host {
             self.input(Input::Feed(Fact::NotKept));
             self.refuses = true;
         }
-        for group in self.node.groups().collect::<Vec<_>>() {
+        for group in self.node.elections().collect::<Vec<_>>() {
             let _ = self.node.leadership_of(group, self.now);
         }
     }

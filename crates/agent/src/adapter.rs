@@ -10,14 +10,13 @@ use std::{
 };
 
 use bellwether_proto::{
-    Boot, Duration, Effect, Input, InputOf, Leadership, Machine as _, NodeId, Outbox, OutboxOf,
-    Peer, Rng, Seed, Time,
+    Boot, Duration, Effect, ElectionId, Input, InputOf, Leadership, Machine as _, NodeId, Outbox,
+    OutboxOf, Peer, Rng, Seed, Time,
     membership::medley::{MembershipEvent, State},
     node::{
         self, About, Command, Fact, Message, Node, Plan, SeatPlan, hex,
         packet::{Dialect, Packet},
     },
-    stack::Group,
     wire::{Reader, Wire as _},
 };
 
@@ -74,8 +73,8 @@ pub(crate) struct Adapter {
     rng: Rng,
     pub(crate) outgoing: Vec<Outgoing>,
     /// Who is in range, as routing daemons say, and why their tables cannot be read: for each election.
-    in_range: BTreeMap<Group, Vec<Neighbour>>,
-    problems: BTreeMap<Group, String>,
+    in_range: BTreeMap<ElectionId, Vec<Neighbour>>,
+    problems: BTreeMap<ElectionId, String>,
     /// Whether members may have come to have addresses that routing daemons name.
     listed_changed: bool,
     /// What was refused, by reason.
@@ -105,7 +104,7 @@ struct Record {
 /// What an election has answered so far.
 #[derive(Debug)]
 struct Tally {
-    group: Group,
+    group: ElectionId,
     answer: Leadership,
     since: Time,
     changes: u64,
@@ -177,7 +176,7 @@ impl Adapter {
         };
         let seeds = seeds.into_iter().map(|address| Place::new(address, now, false));
         Self {
-            tallies: node.groups().map(tally).collect(),
+            tallies: node.elections().map(tally).collect(),
             node,
             out: Outbox::new(),
             cluster: cluster.to_owned(),
@@ -429,6 +428,7 @@ impl Adapter {
             node::Event::DiskRecovered => {
                 self.event(inbox, EventKind::DiskRecovered, None, None);
             }
+            _ => debug_assert!(false, "nobody is told of {event:?}"),
         }
     }
 
@@ -703,7 +703,7 @@ impl Adapter {
         problem: Option<String>,
         inbox: &Inbox,
     ) {
-        let group = Group::named(election);
+        let group = ElectionId::named(election);
         match problem {
             Some(problem) => self.problems.insert(group, problem),
             None => self.problems.remove(&group),
@@ -716,11 +716,11 @@ impl Adapter {
 
     /// The same again, as others may have come to have these addresses.
     fn find_in_range(&mut self, now: Time, inbox: &Inbox) {
-        let groups: Vec<Group> = self.in_range.keys().copied().collect();
+        let groups: Vec<ElectionId> = self.in_range.keys().copied().collect();
         groups.into_iter().for_each(|group| self.tell_in_range(now, group, inbox));
     }
 
-    fn tell_in_range(&mut self, now: Time, group: Group, inbox: &Inbox) {
+    fn tell_in_range(&mut self, now: Time, group: ElectionId, inbox: &Inbox) {
         let Some(neighbours) = self.in_range.get(&group) else { return };
         let ids = map::found(self.node.membership(), neighbours);
         if let Err(rejected) = self.step(now, Input::Feed(Fact::InRange(group, ids)), inbox) {

@@ -9,10 +9,9 @@ use std::{
 };
 
 use bellwether_proto::{
-    Boot, Seed,
+    Boot, ElectionId, Seed,
     membership::medley::Addresses,
     node::{About, Settings, packet::Dialect},
-    stack::Group,
 };
 use tokio::{
     net::TcpListener,
@@ -521,7 +520,7 @@ fn settings(config: &Config, own: Option<SocketAddr>) -> Settings {
     };
     let alike = |election: &config::Election| {
         let terms = terms::of(config, &election.name, election.mode.mode());
-        (Group::named(&election.name), terms)
+        (ElectionId::named(&election.name), terms)
     };
     Settings {
         about: About {

@@ -146,13 +146,7 @@ impl From<DecodeError> for Drop {
     fn from(error: DecodeError) -> Self {
         match error {
             DecodeError::UnknownKind { .. } => Self::UnknownKind,
-            DecodeError::Short { .. }
-            | DecodeError::BadVarint { .. }
-            | DecodeError::BadCount { .. }
-            | DecodeError::NotText { .. }
-            | DecodeError::OutOfRange { .. }
-            | DecodeError::OutOfOrder { .. }
-            | DecodeError::Trailing { .. } => Self::Malformed,
+            _ => Self::Malformed,
         }
     }
 }

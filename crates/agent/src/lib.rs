@@ -29,7 +29,7 @@
 
 pub use self::{
     agent::{Agent, Ended, Panicked, ReloadError, StartError, run},
-    config::{Config, ConfigError},
+    config::{Config, SettingsError},
     discovery::Found,
     drop::Drop,
     files::check_files,

@@ -17,14 +17,13 @@ use std::{
 };
 
 use bellwether_proto::{
-    Boot, Epoch, NodeId, Peer,
+    Boot, ElectionId, Epoch, NodeId, Peer,
     election::{
         announce,
         bandit::{self, Belief},
         churn_tolerant,
     },
     node::{self, Durable, KeptBallot, KeptRecord, hex, packet::Dialect},
-    stack::Group,
 };
 use serde::{Deserialize, Serialize};
 
@@ -516,7 +515,7 @@ impl Kept {
             return Err("id 0 is nobody's".to_owned());
         }
         for (group, tokens) in &kept.elections {
-            group.parse::<Group>().map_err(|_| format!("{group:?} names no election"))?;
+            group.parse::<ElectionId>().map_err(|_| format!("{group:?} names no election"))?;
             for epoch in [&tokens.known, &tokens.vouched, &tokens.leased].into_iter().flatten() {
                 epoch.parse::<Epoch>().map_err(|error| format!("election {group}: {error}"))?;
             }
@@ -558,7 +557,7 @@ mod tests {
             ("disk", node::Kept::Leased(minted)),
             ("vote", node::Kept::Learned(ballot)),
         ];
-        let elections = kept.map(|(name, kept)| (Group::named(name), kept)).into();
+        let elections = kept.map(|(name, kept)| (ElectionId::named(name), kept)).into();
         let record = Some(KeptRecord { cost: 1, count: counter, ended_well: true });
         Durable { elections, record }
     }
@@ -671,7 +670,7 @@ mod tests {
         let later = |of: &serde_json::Value| of["later"]["list"][0] == 1.5;
         let everywhere = |file: &serde_json::Value| {
             let elections = file["elections"].as_object().unwrap();
-            let ballot = &elections[&Group::named("vote").to_string()]["ballot"];
+            let ballot = &elections[&ElectionId::named("vote").to_string()]["ballot"];
             let ours = elections.values().filter(|tokens| tokens.get("quorum").is_none());
             ours.clone().count() == 4
                 && ours.into_iter().all(later)

@@ -4,7 +4,7 @@
 //! byte for each such setting with its introduction, and others can name the one that differs. One difference in 256
 //! goes unseen.
 
-use bellwether_proto::{Mode, stack::Group};
+use bellwether_proto::{ElectionId, Mode};
 
 use crate::config::Config;
 
@@ -53,7 +53,7 @@ fn alike(mode: Mode) -> &'static [&'static str] {
 }
 
 fn byte(value: &str) -> u8 {
-    Group::named(value).number() as u8
+    ElectionId::named(value).number() as u8
 }
 
 const MODE: &str = "mode";

@@ -114,7 +114,7 @@ fn files_that_cannot_be_read_say_why() {
 
 #[test]
 fn a_mesh_takes_its_defaults_from_the_profile_and_its_neighbours_from_a_daemon() {
-    let head = "cluster = \"garden\"\nkey_file = \"k\"\ntiming = \"mesh\"\ninterfaces = [\"wlan0\", \"wlan1\"]\n";
+    let head = "cluster = \"garden\"\nkey_file = \"k\"\ntiming = \"mesh\"\ninterfaces = [\"wlan0\", \"wlan1\"]\nmulticast = \"239.1.2.3:4\"\n";
     let central = |rest: &str| {
         let config = parse(&format!("{head}[election.mesh]\nmode = \"central\"\n{rest}"), &[]);
         let config = config.unwrap_or_else(|error| panic!("{error}"));
@@ -124,6 +124,7 @@ fn a_mesh_takes_its_defaults_from_the_profile_and_its_neighbours_from_a_daemon()
     let seconds = Duration::from_secs;
     let (config, plain) = central("");
     assert_eq!(config.interfaces, ["wlan0", "wlan1"]);
+    assert_eq!(config.multicast.to_string(), "239.1.2.3:4");
     assert!(config.is_multicast());
     let ms = Duration::from_millis;
     assert_eq!(plain.beacons(Profile::Mesh), Some((ms(1_000), ms(3_500))));

@@ -3,8 +3,8 @@
 use std::io::{self, BufWriter, Write};
 
 use bellwether_sim::{
-    conformance::{Case, Judgement, Subject, Trial, Verdict, subjects, sweep},
-    log::{Entry, Log},
+    check::conformance::{Case, Judgement, Subject, Trial, Verdict, subjects, sweep},
+    observe::{Entry, Log},
 };
 use comfy_table::{CellAlignment, Table, presets};
 use serde_json::{Value, json};

@@ -8,10 +8,10 @@ use std::{
 
 use bellwether_proto::{Duration, Time};
 use bellwether_sim::{
-    mobility::{LinkChange, Movement, to_text},
     picture::Story,
+    run::world::movement,
     scenario::Scenario,
-    world::movement,
+    world::mobility::{LinkChange, Movement, to_text},
 };
 use flate2::{Compression, write::GzEncoder};
 

@@ -10,7 +10,7 @@ use std::{
 
 use bellwether_lab::{
     claim::Claim,
-    experiment::{Experiment, Size},
+    experiment::{Experiment, Size, Work},
     experiments,
     report::{self, Section},
     runner::{self, LabError, Plan, Shard},
@@ -52,6 +52,21 @@ enum Command {
     },
     /// Run experiments, or what is left of them, and judge their claims
     Run(Run),
+    /// Print a cell of an experiment as a scenario that `bellwether sim` runs to the same numbers
+    Show {
+        /// Which experiment; `bellwether lab list` names them
+        #[arg(value_name = "ID")]
+        id: String,
+        /// Which cell; without one, all are listed
+        #[arg(value_name = "CELL")]
+        cell: Option<String>,
+        /// As `lab run --quick` runs it
+        #[arg(long)]
+        quick: bool,
+        /// The seed all seeds are derived from
+        #[arg(long, value_name = "S", default_value_t = 1, value_parser = whole)]
+        seed: u64,
+    },
     /// Merge directories of results, such as those of several shards
     Merge {
         /// Where to put the results
@@ -125,7 +140,7 @@ impl Args {
         match &self.command {
             Command::List { json } => *json,
             Command::Run(run) => run.json,
-            Command::Merge { .. } | Command::Report { .. } => false,
+            Command::Show { .. } | Command::Merge { .. } | Command::Report { .. } => false,
         }
     }
 }
@@ -135,6 +150,7 @@ pub(crate) fn run(args: Args) -> Result<bool, Failure> {
     match args.command {
         Command::List { json } => list(json),
         Command::Run(run) => run_some(&run),
+        Command::Show { id, cell, quick, seed } => show(&id, cell.as_deref(), quick, seed),
         Command::Merge { out, from } => merge(&out, &from),
         Command::Report { out, html, docs } => write_report(&out, html.as_deref(), docs.as_deref()),
     }
@@ -164,6 +180,34 @@ fn list(json: bool) -> Result<bool, Failure> {
         table.add_row([id, cells.len().to_string(), runs.to_string(), title]);
     }
     writeln!(out, "{table}")?;
+    Ok(true)
+}
+
+fn show(id: &str, cell: Option<&str>, quick: bool, seed: u64) -> Result<bool, Failure> {
+    let size = if quick { Size::Quick } else { Size::Full };
+    let mut out = io::stdout().lock();
+    for experiment in chosen(&[id.to_owned()])? {
+        let cells = (experiment.cells)(size);
+        let Some(wanted) = cell else {
+            let mut table = Table::new();
+            table.load_preset(presets::NOTHING).set_header(["cell", "runs", "what is run"]);
+            for cell in &cells {
+                let what = match &cell.work {
+                    Work::Scenario(_) => "a scenario".into(),
+                    Work::Computation(one) => one.to_string(),
+                };
+                table.add_row([cell.name.clone(), cell.runs.to_string(), what]);
+            }
+            writeln!(out, "{table}")?;
+            continue;
+        };
+        let Some(cell) = cells.iter().find(|cell| cell.name == wanted) else {
+            let known = cells.iter().map(|cell| format!("{:?}", cell.name));
+            let known = known.collect::<Vec<_>>().join(", ");
+            return Err(Failure::Other(format!("{id} has no cell {wanted:?}; there are {known}")));
+        };
+        write!(out, "{}", experiment.shown(cell, size, seed)?)?;
+    }
     Ok(true)
 }
 

@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use bellwether_agent::{ConfigError, Ended, config};
+use bellwether_agent::{Ended, SettingsError, config::Place};
 use comfy_table::{Table, presets};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::{Value, json};
@@ -16,8 +16,8 @@ use serde_json::{Value, json};
 pub(crate) enum Failure {
     /// Nobody reads our output any more: not an error.
     ClosedPipe,
-    /// What was given is wrong: for people, and the same for programs.
-    Wrong { text: String, facts: Value },
+    /// The settings or the scenario are wrong.
+    Settings(SettingsError),
     /// No agent could be asked.
     Unreachable(String),
     /// Anything else, with the place in the text.
@@ -90,10 +90,23 @@ impl Failure {
     }
 
     fn facts(&self) -> Value {
-        match self {
-            Self::Wrong { facts, .. } => facts.clone(),
-            _ => json!({ "problem": self.to_string() }),
-        }
+        let Self::Settings(error) = self else { return json!({ "problem": self.to_string() }) };
+        let place = match error.place() {
+            Place::Settings => Value::Null,
+            Place::File { file } => json!({ "file": file }),
+            Place::Position { file, line, column } => {
+                json!({ "file": file, "line": line, "column": column })
+            }
+            Place::Variable { name } => json!({ "variable": name }),
+            Place::Flag { name } => json!({ "flag": name }),
+        };
+        json!({
+            "place": place,
+            "field": error.field(),
+            "found": error.found(),
+            "problem": error.problem(),
+            "allowed": error.allowed(),
+        })
     }
 }
 
@@ -101,32 +114,15 @@ impl std::fmt::Display for Failure {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::ClosedPipe => f.write_str("the output was closed"),
-            Self::Wrong { text, .. } | Self::Unreachable(text) | Self::Other(text) => {
-                f.write_str(text)
-            }
+            Self::Settings(error) => error.fmt(f),
+            Self::Unreachable(text) | Self::Other(text) => f.write_str(text),
         }
     }
 }
 
-impl From<ConfigError> for Failure {
-    fn from(error: ConfigError) -> Self {
-        let place = match error.place() {
-            config::Place::Settings => Value::Null,
-            config::Place::File { file } => json!({ "file": file }),
-            config::Place::Position { file, line, column } => {
-                json!({ "file": file, "line": line, "column": column })
-            }
-            config::Place::Variable { name } => json!({ "variable": name }),
-            config::Place::Flag { name } => json!({ "flag": name }),
-        };
-        let facts = json!({
-            "place": place,
-            "field": error.field(),
-            "found": error.found(),
-            "problem": error.problem(),
-            "allowed": error.allowed(),
-        });
-        Self::Wrong { text: error.to_string(), facts }
+impl From<SettingsError> for Failure {
+    fn from(error: SettingsError) -> Self {
+        Self::Settings(error)
     }
 }
 

@@ -1,36 +1,12 @@
-//! What commands that simulate share: threads, progress, steps of a run, and what is wrong with a scenario.
+//! What commands that simulate share: threads, progress, steps of a run, and what is wrong with numbers and names.
 
 use std::io::{self, Write};
 
-use bellwether_sim::{
-    log::Entry,
-    network::Disconnected,
-    scenario::{Place, ScenarioError},
-};
+use bellwether_sim::{observe::Entry, world::Disconnected};
 use indicatif::ProgressBar;
 use serde_json::{Value, json};
 
 use crate::output::{Failure, progress_of};
-
-impl From<ScenarioError> for Failure {
-    fn from(error: ScenarioError) -> Self {
-        let place = match error.place() {
-            Place::File { file } => json!({ "file": file }),
-            Place::Position { file, line, column } => {
-                json!({ "file": file, "line": line, "column": column })
-            }
-            Place::Set { text } => json!({ "set": text }),
-        };
-        let facts = json!({
-            "place": place,
-            "field": error.field(),
-            "found": error.found(),
-            "problem": error.problem(),
-            "allowed": error.allowed(),
-        });
-        Self::Wrong { text: error.to_string(), facts }
-    }
-}
 
 /// The scenario is right but cannot be drawn.
 impl From<Disconnected> for Failure {

@@ -8,7 +8,7 @@ use std::{
 };
 
 use bellwether_sim::{
-    metric::Metric,
+    observe::Metric,
     run::{Report, run_many},
     scenario::Scenario,
 };
@@ -71,7 +71,7 @@ pub(crate) fn run(args: &Args) -> Result<bool, Failure> {
         let of = args.sweeps.iter().zip(&values);
         let mut sets = args.sets.clone();
         sets.extend(of.map(|(sweep, value)| format!("{}={value}", sweep.path)));
-        Ok((values, Scenario::load(&args.file, &sets)?))
+        Ok((values, args.scenario(&sets)?))
     });
     // All are read before the first is run: a value that is wrong is known at once.
     let scenarios = scenarios.collect::<Result<Vec<_>, Failure>>()?;
@@ -189,7 +189,7 @@ fn quoted(field: &str) -> String {
 #[cfg(feature = "lab")]
 fn plot(path: &Path, args: &Args, cells: &[Cell]) -> Result<(), Failure> {
     use bellwether_lab::{
-        claim::Estimate,
+        estimate::Estimate,
         figure::{Axis, Figure, Series},
     };
     let [first, others @ ..] = args.sweeps.as_slice() else { return Ok(()) };
@@ -217,7 +217,8 @@ fn plot(path: &Path, args: &Args, cells: &[Cell]) -> Result<(), Failure> {
             let named = of.map(|(sweep, value)| format!("{}={value}", sweep.path));
             named.collect::<Vec<_>>().join(", ")
         };
-        let estimate = report.summary(metric).map(|summary| Estimate::of(&summary));
+        let estimate =
+            report.summary(metric).map_or(Estimate::NOTHING, |summary| Estimate::of(&summary));
         let (_, points) = lines.entry(index).or_insert_with(|| (name(), Vec::new()));
         points.push((at(&values[0]), estimate));
     }

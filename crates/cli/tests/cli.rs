@@ -77,7 +77,7 @@ fn a_wrong_scenario_is_an_error_with_its_place_for_people_and_programs() {
     let error = &json(&output.stderr)["error"];
     assert_eq!(error["field"], "network.loss.rate");
     assert_eq!(error["found"], "1.5");
-    assert_eq!(error["place"]["set"], "network.loss.rate=1.5");
+    assert_eq!(error["place"]["flag"], "--set network.loss.rate=1.5");
 
     let output = bellwether(&["sim", "no/such/file.toml"]);
     assert_eq!(output.status.code(), Some(2));
@@ -329,6 +329,33 @@ fn the_lab_lists_runs_judges_resumes_and_reports() {
     assert!(std::fs::read_to_string(format!("{docs}/claims.md")).unwrap().contains("reproduced"));
 }
 
+/// What the lab keeps of a cell is what anybody gets who runs the scenario it shows.
+#[test]
+fn a_cell_that_is_shown_can_be_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name).display().to_string();
+    let (out, file, cell) = (at("out"), at("cell.toml"), "le-s uc 0.4 n=10");
+    bellwether(&["lab", "run", "announce-tab-5.1", "--quick", "--out", &out]);
+    let kept = std::fs::read_to_string(format!("{out}/announce-tab-5.1.csv")).unwrap();
+    let kept = kept.lines().filter(|line| line.starts_with(cell)).map(|line| {
+        let fields: Vec<&str> = line.split(',').collect();
+        (fields[3].to_owned(), fields[6].parse::<f64>().unwrap())
+    });
+    let cells = text(&bellwether(&["lab", "show", "announce-tab-5.1"]).stdout);
+    assert!(cells.contains(cell) && cells.contains("a scenario"), "{cells}");
+    let shown = text(&bellwether(&["lab", "show", "announce-tab-5.1", cell, "--quick"]).stdout);
+    std::fs::write(&file, &shown).unwrap();
+    let command = shown.lines().find_map(|line| line.strip_prefix("# bellwether ")).unwrap();
+    let mut args: Vec<&str> = command.split(' ').collect();
+    args[1] = &file;
+    args.push("--json");
+    let found = json(&bellwether(&args).stdout);
+    for (metric, mean) in kept {
+        let found = found["metrics"][&metric]["mean"].as_f64().unwrap_or(0.0);
+        assert_eq!(found, mean, "{metric}");
+    }
+}
+
 #[test]
 fn shards_merged_are_the_whole_run() {
     let folder = tempfile::tempdir().unwrap();
@@ -364,6 +391,8 @@ fn mischief_with_the_lab_is_answered_clearly() {
         (&["lab", "run", "announce-sq", "--quick", "--out", &blocked], "Not a directory"),
         (&["lab", "run", "announce-sq", "--shard", "3/2"], "write i/n"),
         (&["lab", "run"], "<ID>"),
+        (&["lab", "show", "announce-tab-5.1", "le-z"], "no cell \"le-z\"; there are \"le-a uc"),
+        (&["lab", "show", "wang-tab-7.1", "sample sizes"], "is no scenario: it computes"),
         (&["lab", "report", "--out", &out], "holds no results"),
         (&["lab", "merge", "--out", &out, &out], "holds no results"),
     ] {

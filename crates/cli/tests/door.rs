@@ -89,7 +89,7 @@ fn hook(lone: &Path) -> String {
     let text = format!(
         "#!/bin/sh\ncase $(cat) in *'\"state\":\"leading\"'*) ;; *) exit 0;; esac\n\
          for turn in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do\nbegun=$(date +%s%N)\n\
-         {binary} is-leader web >/dev/null 2>&1\n\
+         {binary} is-leader side >/dev/null 2>&1\n\
          echo $? $(($(date +%s%N) - begun)) $BELLWETHER_SOCKET >> {}\ndone\nexit 1\n",
         out.display()
     );

@@ -1,4 +1,5 @@
-//! Every rule that code or a page cites by its id is defined on a page of `docs/rules`.
+//! Every rule that code or a page cites by its id is defined on a page of `docs/rules`; agent and simulator know the same
+//! settings. Besides: which [rooms](rooms) may import which, and which [comments](docs) say something.
 //!
 //! Comments and documents are read as text, paragraph by paragraph. An id is one of [`FAMILIES`] and a number. On which
 //! page it must have an anchor is decided by the first of these that says so:
@@ -11,12 +12,24 @@
 //! An id that none of them places is an error too. So is an anchor that occurs twice, a link to an anchor that does not
 //! exist, and an experiment of the lab that no page knows.
 
+#[path = "tidy/docs.rs"]
+mod docs;
+#[path = "tidy/rooms.rs"]
+mod rooms;
+
 use std::{
     collections::{BTreeMap, BTreeSet},
     fmt, fs,
     ops::Range,
     path::{Path, PathBuf},
 };
+
+use bellwether_agent::{Config, SettingsError, config::Inputs};
+use bellwether_settings::{
+    election::MODES,
+    node::{HOST_KEYS, NODE_KEYS},
+};
+use bellwether_sim::scenario::Scenario;
 
 /// What comes before the number in an id.
 const FAMILIES: &[&str] = &[
@@ -42,6 +55,47 @@ fn what_is_cited_is_defined() {
     }
     let list: Vec<_> = faults.iter().map(Fault::to_string).collect();
     assert!(list.is_empty(), "{} citations lead nowhere:\n{}", list.len(), list.join("\n"));
+}
+
+/// What an operator writes is what a scenario says: a key of one of them that decides who leads is a key of the other.
+#[test]
+fn agent_and_simulator_know_the_same_settings() {
+    let keys = |error: SettingsError| -> BTreeSet<String> {
+        assert!(error.problem().starts_with("is not a key here"), "{error}");
+        error.allowed().expect("all keys").split(", ").map(String::from).collect()
+    };
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("agent.toml");
+    let agent = |text: &str| {
+        let host = "name = 'a'\ncluster = 'c'\nkey_file = '/k'\ndata_dir = '/d'\n";
+        fs::write(&file, format!("{host}{text}")).expect("room");
+        let inputs = Inputs { file: Some(file.clone()), ..Inputs::default() };
+        keys(Config::load(&inputs).expect_err("a key that nobody knows"))
+    };
+    let node = |text: &str| {
+        let world = "name = 'w'\nduration = '1s'\nnetwork.nodes = 3\n";
+        let scenario = Scenario::parse("w.toml", &format!("{world}{text}"), &[]);
+        keys(scenario.expect_err("a key that nobody knows"))
+    };
+    let ours = |keys: &[&str]| keys.iter().map(ToString::to_string).collect::<BTreeSet<_>>();
+    let whole = agent("nobody-knows = 1\n");
+    assert_eq!(whole, &ours(&NODE_KEYS) | &ours(&HOST_KEYS), "settings of agents");
+    assert_eq!(node("node.nobody-knows = 1\n"), ours(&NODE_KEYS), "[node] of scenarios");
+    let of_modes = MODES.iter().map(|(mode, _)| {
+        let list = match *mode {
+            "leased" => "members = ['a']\n",
+            "learned" => "voters = ['a']\n",
+            _ => "",
+        };
+        ("election.e", format!("mode = '{mode}'\n{list}"))
+    });
+    let plain = ["timing", "membership"].map(|table| (table, String::new()));
+    for (table, rest) in plain.into_iter().chain(of_modes) {
+        let rest = format!("{rest}nobody-knows = 1\n");
+        let [one, other] =
+            [agent(&format!("[{table}]\n{rest}")), node(&format!("[node.{table}]\n{rest}"))];
+        assert_eq!(one, other, "[{table}] {rest}");
+    }
 }
 
 /// Sources and documents, by their paths from the root.
@@ -308,7 +362,7 @@ struct Paragraph {
 
 impl Paragraph {
     fn line_of(&self, at: usize) -> usize {
-        self.first + self.text[..at].matches('\n').count()
+        self.first - 1 + line_at(&self.text, at)
     }
 }
 
@@ -393,6 +447,22 @@ fn pieces(source: &str) -> Vec<(usize, Piece<'_>)> {
         at = end;
     }
     pieces
+}
+
+/// A source with blanks in place of its comments and string literals.
+fn without_comments(source: &str) -> String {
+    let mut code = source.as_bytes().to_vec();
+    for (_, piece) in pieces(source) {
+        let (Piece::Comment(text) | Piece::Literal(text)) = piece;
+        let from = text.as_ptr().addr() - source.as_ptr().addr();
+        let part = code[from..from + text.len()].iter_mut();
+        part.filter(|byte| **byte != b'\n').for_each(|byte| *byte = b' ');
+    }
+    String::from_utf8(code).expect("whole pieces were replaced")
+}
+
+fn line_at(text: &str, at: usize) -> usize {
+    1 + text[..at].matches('\n').count()
 }
 
 /// How long `r#"` is, if that is what `rest` begins with.

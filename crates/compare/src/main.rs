@@ -202,7 +202,7 @@ fn write(folder: &Path, name: &str, text: &str) -> Result<(), Failure> {
     fs::write(&path, text).map_err(fail)
 }
 
-/// `90s`, `2min`, `500ms`.
+/// `90s`, `2m`, `500ms`.
 fn span(text: &str) -> Result<Duration, String> {
     let span: bellwether_proto::Duration = text.parse().map_err(|error| format!("{error}"))?;
     let span = Duration::from_micros(span.as_micros());
@@ -221,7 +221,7 @@ mod tests {
     #[test]
     fn a_span_is_a_number_with_a_unit_and_more_than_nothing() {
         assert_eq!(span("90s"), Ok(Duration::from_secs(90)));
-        assert_eq!(span("2min"), Ok(Duration::from_secs(120)));
+        assert_eq!(span("2m"), Ok(Duration::from_secs(120)));
         for wrong in ["", "s", "90", "0s", "-1s"] {
             assert!(span(wrong).is_err(), "{wrong:?}");
         }

@@ -38,13 +38,13 @@ impl Summary {
         }
     }
 
-    /// The smallest.
+    /// The smallest of all values.
     #[must_use]
     pub fn least(&self) -> f64 {
         self.0[0]
     }
 
-    /// The largest.
+    /// The largest of all values.
     #[must_use]
     pub fn most(&self) -> f64 {
         self.0[self.0.len() - 1]

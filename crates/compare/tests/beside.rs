@@ -88,7 +88,7 @@ fn an_interrupt_leaves_nothing_behind() {
     }
     let folder = tempfile::tempdir().unwrap();
     let mut child =
-        compare(folder.path(), &["--idle", "10min"]).stderr(Stdio::piped()).spawn().unwrap();
+        compare(folder.path(), &["--idle", "10m"]).stderr(Stdio::piped()).spawn().unwrap();
     let mut lines = BufReader::new(child.stderr.take().unwrap()).lines().map_while(Result::ok);
     assert!(lines.any(|line| line.contains("idle, ")), "it never came to the measurement");
     let asked = Instant::now();

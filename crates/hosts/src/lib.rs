@@ -33,7 +33,7 @@ pub enum Error {
     /// A program this is built on could not be started.
     #[error("`{program}` cannot be started ({why}); Debian has it in the package {package}")]
     Missing {
-        /// The program.
+        /// The program that was called.
         program: String,
         /// The Debian package it is in.
         package: &'static str,
@@ -43,7 +43,7 @@ pub enum Error {
     /// A program this is built on said no, most likely for want of permission.
     #[error("`{program}` failed: {why}")]
     Refused {
-        /// The program.
+        /// The program that was called.
         program: String,
         /// What it said.
         why: String,

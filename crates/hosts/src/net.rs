@@ -36,7 +36,7 @@ pub struct Namespace {
 pub struct Traffic {
     /// Ethernet headers included.
     pub bytes: u64,
-    /// Frames.
+    /// How many frames passed.
     pub packets: u64,
 }
 

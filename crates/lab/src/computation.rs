@@ -5,9 +5,9 @@
 
 use std::{error::Error, fmt, hash::Hash, sync::Arc};
 
-use bellwether_sim::{metric::Unit, scenario::Scenario, trace::TraceHash};
+use bellwether_sim::{engine::TraceHash, observe::Unit, scenario::Scenario};
 
-use crate::experiment::Setup;
+use crate::{experiment::Setup, measure::Measure};
 
 /// What one run of a computation found.
 pub type Found = Result<Vec<Value>, Box<dyn Error + Send + Sync>>;
@@ -15,7 +15,7 @@ pub type Found = Result<Vec<Value>, Box<dyn Error + Send + Sync>>;
 /// One value of one run. All runs of a computation have the same, in the same order.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Value {
-    /// Its name, unique in the run; no commas, it goes to a CSV file.
+    /// Its name, unique in the run.
     pub metric: String,
     /// Its unit.
     pub unit: Unit,
@@ -24,14 +24,24 @@ pub struct Value {
 }
 
 impl Value {
+    /// A value in this unit.
+    pub fn new(measure: impl Measure, unit: Unit, value: impl Into<Option<f64>>) -> Self {
+        Self { metric: measure.to_string(), unit, value: value.into() }
+    }
+
     /// How many of something.
-    pub fn count(metric: impl Into<String>, value: impl Into<Option<f64>>) -> Self {
-        Self { metric: metric.into(), unit: Unit::Count, value: value.into() }
+    pub fn count(measure: impl Measure, value: impl Into<Option<f64>>) -> Self {
+        Self::new(measure, Unit::Count, value)
     }
 
     /// A share between 0 and 1.
-    pub fn ratio(metric: impl Into<String>, value: impl Into<Option<f64>>) -> Self {
-        Self { metric: metric.into(), unit: Unit::Ratio, value: value.into() }
+    pub fn ratio(measure: impl Measure, value: impl Into<Option<f64>>) -> Self {
+        Self::new(measure, Unit::Ratio, value)
+    }
+
+    /// A share of runs: 0 or 1 in one of them.
+    pub fn whether(measure: impl Measure, holds: bool) -> Self {
+        Self::ratio(measure, f64::from(u8::from(holds)))
     }
 }
 
@@ -126,7 +136,13 @@ fn known(parameters: &(impl fmt::Debug + Hash)) -> (String, TraceHash) {
 
 impl fmt::Debug for Computation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}({}) of {:?}", self.name, self.shown, self.setup())
+        write!(f, "{self} of {:?}", self.setup())
+    }
+}
+
+impl fmt::Display for Computation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?} with {}", self.name, self.shown)
     }
 }
 

@@ -4,12 +4,16 @@ use std::fmt;
 
 use bellwether_proto::Seed;
 use bellwether_sim::{
-    metric::Summary,
-    scenario::{Scenario, ScenarioError},
-    trace::TraceHash,
+    engine::TraceHash,
+    observe::Summary,
+    scenario::{Scenario, SettingsError},
 };
 
-use crate::{claim::Claim, computation::Computation, figure::Figure, table::Table};
+use toml::Value;
+
+use crate::{
+    claim::Claim, computation::Computation, figure::Figure, runner::LabError, table::Table,
+};
 
 /// One experiment of a paper, or of our own.
 pub struct Experiment {
@@ -32,6 +36,36 @@ impl Experiment {
     pub fn kept_as(&self, size: Size) -> &'static str {
         (self.cells)(size).first().and_then(|cell| cell.series).unwrap_or(self.id)
     }
+
+    /// A cell as a scenario file that `bellwether sim` runs to the same numbers, with the command for it; `root` is
+    /// the seed that all seeds are derived from.
+    ///
+    /// # Errors
+    ///
+    /// [`LabError`] if it is no scenario.
+    pub fn shown(&self, cell: &Cell, size: Size, root: u64) -> Result<String, LabError> {
+        let Self { id, title, source, .. } = self;
+        let seed = cell.seed(self.kept_as(size), root);
+        let command = format!("bellwether sim FILE --seed {seed} --runs {}", cell.runs);
+        let (setup, what) = match &cell.work {
+            Work::Scenario(setup) => (setup, command),
+            Work::Computation(one) => {
+                let cell = cell.name.clone();
+                let setup = one.setup().ok_or_else(|| LabError::NoScenario {
+                    experiment: self.id,
+                    cell,
+                    computes: one.to_string(),
+                })?;
+                let what = format!(
+                    "The lab computes {one} from this scenario, which is no metric of `bellwether sim`."
+                );
+                (setup, format!("{what}\n# {command}"))
+            }
+        };
+        let wrong = |error| LabError::Scenario { experiment: self.id, error };
+        let text = setup.written(&format!("{id}: {}", cell.name)).map_err(wrong)?;
+        Ok(format!("# {title}. ({source})\n# {what}\n\n{text}"))
+    }
 }
 
 /// How much to run.
@@ -45,19 +79,21 @@ pub enum Size {
 
 impl Size {
     /// The name in manifests.
-    pub const fn name(self) -> &'static str {
+    pub fn name(self) -> &'static str {
+        self.pick("full", "quick")
+    }
+
+    /// One or the other.
+    pub fn pick<T>(self, full: T, quick: T) -> T {
         match self {
-            Self::Full => "full",
-            Self::Quick => "quick",
+            Self::Full => full,
+            Self::Quick => quick,
         }
     }
 
     /// `full` runs at the paper's size, a tenth of them (but at least 40) when quick.
     pub fn runs(self, full: u64) -> u64 {
-        match self {
-            Self::Full => full,
-            Self::Quick => (full / 10).clamp(40.min(full), full),
-        }
+        self.pick(full, (full / 10).clamp(40.min(full), full))
     }
 }
 
@@ -88,24 +124,13 @@ pub enum Work {
 impl Cell {
     /// A cell of `runs` runs of a scenario.
     pub fn new(name: impl Into<String>, base: &'static str, runs: u64) -> Self {
-        Self {
-            name: name.into(),
-            work: Work::Scenario(Setup::new(base)),
-            runs,
-            series: None,
-            world: None,
-        }
+        let work = Work::Scenario(Setup::new(base));
+        Self { name: name.into(), work, runs, series: None, world: None }
     }
 
     /// A cell of `runs` runs of a computation.
     pub fn computed(name: impl Into<String>, computation: Computation, runs: u64) -> Self {
-        Self {
-            name: name.into(),
-            work: Work::Computation(computation),
-            runs,
-            series: None,
-            world: None,
-        }
+        Self { work: Work::Computation(computation), ..Self::new(name, "", runs) }
     }
 
     /// One of a series at which several experiments look.
@@ -130,21 +155,25 @@ impl Cell {
     ///
     /// # Errors
     ///
-    /// [`ScenarioError`] if the experiment is wrong; a test reads every cell of every experiment.
-    pub fn scenario(&self) -> Result<Option<Scenario>, ScenarioError> {
-        let setup = match &self.work {
+    /// [`SettingsError`] if the experiment is wrong; a test reads every cell of every experiment.
+    pub fn scenario(&self) -> Result<Option<Scenario>, SettingsError> {
+        self.setup().map(|setup| setup.scenario(&self.name)).transpose()
+    }
+
+    /// How its scenario is written; `None` if it computes without one.
+    pub fn setup(&self) -> Option<&Setup> {
+        match &self.work {
             Work::Scenario(setup) => Some(setup),
             Work::Computation(computation) => computation.setup(),
-        };
-        setup.map(|setup| setup.scenario(&self.name)).transpose()
+        }
     }
 
     /// Digest of what a run does, its seed excepted.
     ///
     /// # Errors
     ///
-    /// [`ScenarioError`], as [`scenario`](Self::scenario).
-    pub fn digest(&self) -> Result<TraceHash, ScenarioError> {
+    /// [`SettingsError`], as [`scenario`](Self::scenario).
+    pub fn digest(&self) -> Result<TraceHash, SettingsError> {
         match &self.work {
             Work::Scenario(setup) => Ok(setup.scenario(&self.name)?.digest()),
             Work::Computation(computation) => Ok(computation.digest(self.scenario()?.as_ref())),
@@ -184,9 +213,53 @@ impl Setup {
     ///
     /// # Errors
     ///
-    /// [`ScenarioError`] if it is none.
-    pub fn scenario(&self, name: &str) -> Result<Scenario, ScenarioError> {
+    /// [`SettingsError`] if it is none.
+    pub fn scenario(&self, name: &str) -> Result<Scenario, SettingsError> {
         Scenario::parse(name, self.base, &self.sets)
+    }
+
+    /// The scenario as a file that says the same without overrides, under this name.
+    ///
+    /// # Errors
+    ///
+    /// [`SettingsError`] if it is none.
+    pub fn written(&self, name: &str) -> Result<String, SettingsError> {
+        self.scenario(name)?;
+        let mut root = Value::Table(self.base.parse().expect("the scenario's reader took it"));
+        for set in &self.sets {
+            let (path, text) = set.split_once('=').expect("the scenario's reader took it");
+            let at = path.split('.').try_fold(&mut root, entry);
+            // As on a command line: what is not TOML is a text without quotes.
+            let value = text.parse().unwrap_or_else(|_| Value::String(text.trim().into()));
+            *at.expect("the scenario's reader found it") = value;
+        }
+        *entry(&mut root, "name").expect("a file is a table") = Value::String(name.into());
+        // What stood beside a kind or variant that was overridden has no meaning any more. The reader lets it be in a
+        // file with overrides, and names it in one without.
+        loop {
+            let text = toml::to_string(&root).expect("what was TOML can be written as it");
+            let Err(error) = Scenario::parse(name, &text, &[]) else { return Ok(text) };
+            let (path, key) = error.field().rsplit_once('.').unwrap_or(("", error.field()));
+            let keys = path.split('.').filter(|key| !key.is_empty());
+            let removed = match keys.into_iter().try_fold(&mut root, entry) {
+                Some(Value::Table(table)) => table.remove(key),
+                _ => None,
+            };
+            if removed.is_none() {
+                return Err(error);
+            }
+        }
+    }
+}
+
+/// The entry of a table, new if there was none, or of a list.
+fn entry<'a>(of: &'a mut Value, key: &str) -> Option<&'a mut Value> {
+    match of {
+        Value::Table(table) => {
+            Some(table.entry(key).or_insert_with(|| Value::Table(toml::Table::new())))
+        }
+        Value::Array(items) => items.get_mut(key.parse::<usize>().ok()?),
+        _ => None,
     }
 }
 

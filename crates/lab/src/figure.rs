@@ -11,7 +11,8 @@ use plotters::{
 };
 
 use crate::{
-    claim::{Estimate, short},
+    estimate::{Estimate, short},
+    measure::Measure,
     table::Table,
 };
 
@@ -178,21 +179,21 @@ impl Series {
     pub fn measured(
         name: impl Into<String>,
         colour: usize,
-        points: impl IntoIterator<Item = (f64, Option<Estimate>)>,
+        points: impl IntoIterator<Item = (f64, Estimate)>,
     ) -> Self {
-        let points = points.into_iter().filter_map(|(x, y)| Some((x, y?))).collect();
+        let points = points.into_iter().filter(|(_, y)| y.is_there()).collect();
         Self { name: name.into(), colour, line: false, points }
     }
 
-    /// Points of a table: for each `x`, the metric of the cell with that name.
+    /// Points of a table: for each `x`, the measure of the cell with that name.
     pub fn cells(
         name: impl Into<String>,
         colour: usize,
         table: &Table,
-        metric: &str,
+        measure: impl Measure + Copy,
         cells: impl IntoIterator<Item = (f64, String)>,
     ) -> Self {
-        let estimate = |(x, cell): (f64, String)| (x, table.estimate(&cell, metric));
+        let estimate = |(x, cell): (f64, String)| (x, table.estimate(cell, measure));
         Self::measured(name, colour, cells.into_iter().map(estimate))
     }
 
@@ -203,21 +204,14 @@ impl Series {
         points: impl IntoIterator<Item = (f64, f64)>,
     ) -> Self {
         let exact = |(x, y)| (x, Estimate::exact(y));
-        Self {
-            name: name.into(),
-            colour,
-            line: true,
-            points: points.into_iter().map(exact).collect(),
-        }
+        Self { line: true, ..Self::measured(name, colour, points.into_iter().map(exact)) }
     }
-}
 
-impl Series {
     /// Where it is to be seen: dots and the ends of their bars, or some places along a line.
     fn inked(&self, place: impl Fn(f64, f64) -> (f64, f64)) -> Vec<(f64, f64)> {
         if !self.line {
             let ends = |&(x, y): &(f64, Estimate)| {
-                [-1.0, 0.0, 1.0].map(|end| place(x, y.value + end * y.half_width))
+                [-1.0, 0.0, 1.0].map(|end| place(x, y.value + end * y.half_width()))
             };
             return self.points.iter().flat_map(ends).collect();
         }
@@ -233,6 +227,17 @@ impl Series {
 }
 
 impl Figure {
+    /// Of this name.
+    pub fn new(
+        name: impl Into<String>,
+        title: impl Into<String>,
+        (x, y): (Axis, Axis),
+        series: impl IntoIterator<Item = Series>,
+    ) -> Self {
+        let series = series.into_iter().collect();
+        Self { name: name.into(), title: title.into(), x, y, series }
+    }
+
     /// Draws it.
     pub fn svg(&self) -> String {
         let mut svg = String::new();
@@ -260,7 +265,7 @@ impl Figure {
         let points = || self.series.iter().flat_map(|series| &series.points);
         let xs = points().map(|(x, _)| *x);
         let ys =
-            points().flat_map(|(_, y)| [y.value - y.half_width, y.value, y.value + y.half_width]);
+            points().flat_map(|(_, y)| [-1.0, 0.0, 1.0].map(|end| y.value + end * y.half_width()));
         let x = Scale::over(&self.x, xs, 0.04);
         let y = Scale::over(&self.y, ys, 0.06);
         let place = |at: f64, of: f64| (x.share(at), y.share(of));
@@ -294,9 +299,9 @@ impl Figure {
                 continue;
             }
             // On a logarithmic axis a bar that reaches zero has no lower end to draw.
-            let drawable = |&&(_, y): &&(f64, Estimate)| !self.y.log || y.value > y.half_width;
+            let drawable = |&&(_, y): &&(f64, Estimate)| !self.y.log || y.value > y.half_width();
             let bars = series.points.iter().filter(drawable).map(|&(x, y)| {
-                let (low, high) = (y.value - y.half_width, y.value + y.half_width);
+                let (low, high) = (y.value - y.half_width(), y.value + y.half_width());
                 ErrorBar::new_vertical(x, low, y.value, high, colour.stroke_width(1), 7)
             });
             chart.draw_series(bars)?;
@@ -360,14 +365,14 @@ mod tests {
 
     fn figure(log: bool) -> Figure {
         let axis = |label: &str| Axis { log, ..Axis::linear(label) };
-        let bar = Estimate { value: 2.0, half_width: 0.5 };
+        let bar = Estimate::known(2.0, 0.25);
         Figure {
             name: "f".into(),
             title: "t".into(),
             x: axis("processes"),
             y: axis("seconds"),
             series: vec![
-                Series::measured("seen", 0, [(1.0, Some(bar)), (10.0, None)]),
+                Series::measured("seen", 0, [(1.0, bar), (10.0, Estimate::NOTHING)]),
                 Series::analytic("expected <&>", 0, [(1.0, 2.0), (10.0, 3.0)]),
             ],
         }
@@ -424,9 +429,8 @@ mod tests {
 
     #[test]
     fn bars_and_lines_are_not_hidden_either() {
-        let bar = Estimate { value: 2.0, half_width: 0.5 };
         let place = |x, y| (x, y);
-        let dot = Series::measured("seen", 0, [(1.0, Some(bar))]);
+        let dot = Series::measured("seen", 0, [(1.0, Estimate::ranging(2.0, 0.5))]);
         assert_eq!(dot.inked(place), [(1.0, 1.5), (1.0, 2.0), (1.0, 2.5)]);
         let line = Series::analytic("expected", 0, [(0.0, 0.0), (8.0, 4.0)]);
         assert!(line.inked(place).contains(&(4.0, 2.0)), "halfway");

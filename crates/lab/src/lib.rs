@@ -7,10 +7,13 @@
 pub mod analysis;
 pub mod claim;
 pub mod computation;
+pub mod estimate;
 pub mod experiment;
 pub mod experiments;
 pub mod figure;
+pub mod measure;
 pub mod report;
 pub mod runner;
+mod scenarios;
 pub mod store;
 pub mod table;

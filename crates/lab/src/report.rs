@@ -142,8 +142,8 @@ mod tests {
             claims: |_| Vec::new(),
             figures: |_| Vec::new(),
         };
-        let claim = Claim::holds("x < y", "1 | 2", "<script>", false)
-            .on_record(Verdict::NotReproduced, "known");
+        let table = crate::table::Table::new(crate::experiment::Size::Quick, [].into());
+        let claim = table.claim("x < y", "1 | 2").holds("<script>", false).missed("known");
         let sections =
             [Section { experiment: &experiment, claims: vec![claim], figures: Vec::new() }];
         let manifest = Manifest::new(crate::experiment::Size::Quick, 7);

@@ -3,10 +3,10 @@
 use std::{collections::BTreeMap, error::Error};
 
 use bellwether_sim::{
-    metric::Summary,
-    network::Disconnected,
+    observe::Summary,
     run::{each_seed, run_many},
-    scenario::ScenarioError,
+    scenario::SettingsError,
+    world::Disconnected,
 };
 
 use crate::{
@@ -29,7 +29,7 @@ pub enum LabError {
         /// Which.
         experiment: &'static str,
         /// What is wrong.
-        error: ScenarioError,
+        error: SettingsError,
     },
     /// A placement could not be drawn.
     #[error("{experiment}: {error}")]
@@ -48,6 +48,16 @@ pub enum LabError {
         cell: String,
         /// Why.
         error: Box<dyn Error + Send + Sync>,
+    },
+    /// A cell cannot be shown as a scenario.
+    #[error("{experiment}: {cell:?} is no scenario: it computes {computes}")]
+    NoScenario {
+        /// Which.
+        experiment: &'static str,
+        /// Of which cell.
+        cell: String,
+        /// What it computes instead.
+        computes: String,
     },
     /// Some cells are missing, so that nothing can be said about its claims.
     #[error("{experiment}: {missing} of {cells} cells are missing; run it first")]
@@ -165,7 +175,11 @@ pub fn run(
 }
 
 /// All runs of a cell.
-fn measure(
+///
+/// # Errors
+///
+/// [`LabError`].
+pub fn measure(
     experiment: &'static str,
     cell: &Cell,
     seed: u64,
@@ -178,7 +192,7 @@ fn measure(
             let report = run_many(&scenario, seed, cell.runs, finished)
                 .map_err(|error| LabError::Placement { experiment, error })?;
             let measured = report.metrics().into_iter().map(|(metric, summary)| Measured {
-                metric: metric.name().into(),
+                metric: metric.to_string(),
                 unit: metric.unit().to_string(),
                 summary,
             });

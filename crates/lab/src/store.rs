@@ -12,7 +12,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use bellwether_sim::{conformance, metric::Summary};
+use bellwether_sim::{check::conformance, observe::Summary};
 use serde_json::{Value, json};
 
 use crate::experiment::{Cell, Experiment, Measured, Size};

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use bellwether_lab::analysis::announce::{Group, Loss, leadership_delay};
 use bellwether_proto::Seed;
-use bellwether_sim::{metric::Metric, run::run_many, scenario::Scenario};
+use bellwether_sim::{observe::Metric, run::run_many, scenario::Scenario};
 
 const RUNS: u64 = 2_000;
 

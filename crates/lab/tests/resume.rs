@@ -13,7 +13,7 @@ use bellwether_lab::{
     store::{Manifest, Store, StoreError},
 };
 use bellwether_proto::Seed;
-use bellwether_sim::scenario::Scenario;
+use bellwether_sim::{observe::Metric, scenario::Scenario};
 
 const BASE: &str = r#"
     name = "small"
@@ -27,6 +27,11 @@ const BASE: &str = r#"
     suppress = "1s"
     listen = "3s"
 "#;
+
+/// Any will do.
+const THROWN: Metric = Metric::Rounds;
+const NEVER: Metric = Metric::Outage;
+const NODES: Metric = Metric::Components;
 
 fn experiment() -> Experiment {
     Experiment {
@@ -52,11 +57,11 @@ fn experiment() -> Experiment {
 
 fn die(sides: &u32, seed: u64) -> Found {
     let thrown = f64::from(Seed::new(seed).rng().below(u64::from(*sides)) as u32 + 1);
-    Ok(vec![Value::count("thrown", thrown), Value::ratio("never", None)])
+    Ok(vec![Value::count(THROWN, thrown), Value::ratio(NEVER, None)])
 }
 
 fn written(scenario: &Scenario, _: &&str, _: u64) -> Found {
-    Ok(vec![Value::count("nodes", f64::from(scenario.network.nodes))])
+    Ok(vec![Value::count(NODES, f64::from(scenario.network.nodes))])
 }
 
 fn store(folder: &Path) -> Store {
@@ -122,11 +127,11 @@ fn a_computation_is_summed_up_like_runs_and_known_by_what_it_is_given() {
     let store = store(folder.path());
     run(&store, Shard::WHOLE).unwrap();
     let table = runner::results(&experiment(), &store).unwrap();
-    let thrown = table.summary("sides=20", "thrown").unwrap();
+    let thrown = table.summary("sides=20", THROWN).unwrap();
     assert_eq!(thrown.count, 40);
     assert!(thrown.mean > 6.0 && thrown.sd > 1.0, "{thrown:?}");
-    assert_eq!(table.summary("sides=20", "never"), None);
-    assert_eq!(table.summary("written n=5", "nodes").map(|nodes| nodes.mean), Some(5.0));
+    assert_eq!(table.summary("sides=20", NEVER), None);
+    assert_eq!(table.summary("written n=5", NODES).map(|nodes| nodes.mean), Some(5.0));
 
     let digest = |cell: Cell| cell.digest().unwrap();
     let throw = |name, sides| Cell::computed("one", Computation::new(name, sides, die), 40);

@@ -84,6 +84,13 @@ impl fmt::Display for Epoch {
 }
 
 /// The text is not four decimal numbers joined by dots.
+///
+/// ```
+/// use bellwether_proto::{Epoch, ParseEpochError};
+///
+/// assert_eq!("7.3.1".parse::<Epoch>(), Err(ParseEpochError));
+/// assert!("7.3.1.0".parse::<Epoch>().is_ok());
+/// ```
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 #[error("an epoch is counter.node.boot.sequence, four decimal numbers such as 7.3.1.0")]
 pub struct ParseEpochError;

@@ -11,6 +11,19 @@ use crate::{
 };
 
 /// Which promise an answer carries. The names are the ones users configure.
+///
+/// Exhaustive: whoever decides by the mode whether to act must look at every new one.
+///
+/// ```
+/// use bellwether_proto::Mode;
+///
+/// let may_run_twice = |mode| match mode {
+///     Mode::Leased => false,
+///     Mode::Learned | Mode::Eventual | Mode::Announced | Mode::Central => true,
+/// };
+/// assert!(!may_run_twice(Mode::Leased));
+/// assert_eq!(Mode::Leased.to_string(), "leased");
+/// ```
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub enum Mode {
     /// One leader per connected part once quiet; no quorum.
@@ -39,6 +52,18 @@ impl fmt::Display for Mode {
 }
 
 /// Who leads, as one node can honestly answer now.
+///
+/// ```
+/// use bellwether_proto::{Leadership, Mode, NodeId, Time, Why};
+///
+/// let me = NodeId::new(3);
+/// let may_act = |answer: &Leadership, now: Time| {
+///     answer.leader == Some(me) && answer.valid_until.is_none_or(|end| now < end)
+/// };
+/// let nobody = Leadership::unknown(Mode::Leased, Why::Electing { since: Time::ZERO });
+/// assert!(!may_act(&nobody, Time::ZERO));
+/// ```
+#[non_exhaustive]
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub struct Leadership {
     /// The leader, or none known. A node that names itself may act as leader.
@@ -53,7 +78,7 @@ pub struct Leadership {
     pub settled: bool,
     /// Leased mode only: the instant after which the holder must not act.
     pub valid_until: Option<Time>,
-    /// The evidence.
+    /// The evidence, for people.
     pub why: Why,
 }
 
@@ -71,7 +96,15 @@ impl Leadership {
     }
 }
 
-/// The evidence behind a [`Leadership`].
+/// The evidence behind a [`Leadership`], for people: it moves with every heartbeat.
+///
+/// ```
+/// use bellwether_proto::{Time, Why};
+///
+/// let why = Why::Unchallenged { since: Time::from_micros(2_500_000) };
+/// assert_eq!(why.to_string(), "unchallenged since 2.500000s");
+/// ```
+#[non_exhaustive]
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum Why {
     /// The machine has not started, has left, or was told to stop.
@@ -112,27 +145,27 @@ pub enum Why {
     },
     /// The disk refuses what this node must not forget, so it takes no part.
     NotKept {
-        /// Since when.
+        /// When that began.
         since: Time,
     },
     /// This node hears others, and nobody answers it: it would lead those that cannot hear it.
     NotHeard {
-        /// Since when.
+        /// When that began.
         since: Time,
     },
     /// This node has asked several, and hears nobody any more: others may have got over it.
     HearsNobody {
-        /// Since when.
+        /// When that began.
         since: Time,
     },
     /// What this node must not forget is on its way to the disk, and the answer waits for it.
     BeingKept {
-        /// Since when.
+        /// When that began.
         since: Time,
     },
     /// A later life of this node runs elsewhere: this one has stopped.
     Superseded {
-        /// That life.
+        /// The later life's number.
         by: Boot,
     },
     /// Nobody among the `members` of our component has a better score, as far as our map of it goes.
@@ -141,7 +174,7 @@ pub enum Why {
         members: u32,
         /// By what it is the best.
         criterion: Criterion,
-        /// The leader's score, see [`Merit`](crate::topology::criterion::Merit).
+        /// The leader's score by that criterion: a sum of distances, a number of neighbours, or thousandths.
         score: u64,
     },
 }
@@ -184,7 +217,20 @@ impl fmt::Display for Why {
     }
 }
 
-/// A machine that elects.
+/// A machine that elects. A [`Node`](crate::node::Node) answers for its first election;
+/// [`Node::leadership_of`](crate::node::Node::leadership_of) answers for any, at any instant.
+///
+/// ```
+/// use bellwether_proto::{
+///     Boot, Election, NodeId, Peer, Seed, Why,
+///     node::{ElectionSettings, Node, Settings, TimingProfile},
+/// };
+///
+/// let elections = vec![ElectionSettings::default()];
+/// let plan = Settings::new("a", TimingProfile::Lan.timing(), elections).plan().unwrap();
+/// let node = Node::new(Peer::new(NodeId::new(1), Boot::new(1)), plan, Seed::new(1), None);
+/// assert_eq!(node.leadership().why, Why::NotRunning, "it has not started");
+/// ```
 pub trait Election: Machine {
     /// The answer as of the last input.
     fn leadership(&self) -> Leadership;

@@ -35,49 +35,120 @@
 //! 5. Who is told that something was not kept may try to persist again, but not for ever at one instant: it
 //!    waits for a deadline before it tries the same once more.
 //!
-//! # Example: a host in twenty lines
+//! # Example: a host in forty lines
+//!
+//! Two nodes elect on a network without delay. A host that restarts nodes would keep what they persist.
 //!
 //! ```
+//! use std::collections::VecDeque;
+//!
 //! use bellwether_proto::{
-//!     Boot, Duration, Effect, Input, Machine, NodeId, Outbox, Peer, Seed, Time,
-//!     membership::ping::{Config, Ping},
+//!     Boot, Duration, Effect, ElectionId, Input, InputOf, Machine, NodeId, Outbox, Peer, Seed, Time,
+//!     node::{ElectionSettings, Message, Node, Settings, TimingProfile},
 //! };
 //!
-//! let config = Config::new(Duration::from_millis(20), Duration::from_millis(5), 2).unwrap();
-//! let peers = [0, 1].map(|id| Peer::new(NodeId::new(id), Boot::new(1)));
-//! let mut nodes = peers.map(|peer| {
-//!     Ping::new(peer.id, config, Seed::new(1).named("node").indexed(peer.id.get()))
-//! });
-//! let mut out = Outbox::new();
-//! for node in &mut nodes {
-//!     node.handle(Time::ZERO, Input::Start, &mut out).unwrap();
-//! }
-//! // A network without delay: whoever is due first is woken, its messages arrive at once.
-//! for _ in 0..100 {
-//!     let due = if nodes[0].deadline() <= nodes[1].deadline() { 0 } else { 1 };
-//!     let (now, _why) = nodes[due].deadline().unwrap();
-//!     nodes[due].handle(now, Input::Timeout, &mut out).unwrap();
-//!     let mut from = peers[due];
+//! type Mail = VecDeque<(Peer, NodeId, Message)>;
+//!
+//! /// Tells a node that something has happened, and carries out what it answers.
+//! fn tell(node: &mut Node, now: Time, input: InputOf<'_, Node>, mail: &mut Mail) {
+//!     let mut out = Outbox::new();
+//!     if let Err(refused) = node.handle(now, input, &mut out) {
+//!         println!("{}: {refused}", refused.reason());
+//!     }
 //!     while let Some(effect) = out.pop() {
-//!         let Effect::Send { to, message } = effect else { unreachable!("ping only sends") };
-//!         let input = Input::Message { from, via: from.id, message: &message };
-//!         nodes[to.get() as usize].handle(now, input, &mut out).unwrap();
-//!         from = peers[to.get() as usize];
+//!         match effect {
+//!             Effect::Send { to, message } => mail.push_back((node.me(), to, message)),
+//!             Effect::Broadcast(_) | Effect::Multicast(_) => unreachable!("not in this mode"),
+//!             Effect::Persist(_) | Effect::Emit(_) => {}
+//!         }
 //!     }
 //! }
-//! assert!(nodes[0].acked() > 0 && nodes[0].missed() == 0);
+//!
+//! let ids = vec![NodeId::new(0), NodeId::new(1)];
+//! let mut nodes = ["kitchen", "cellar"].into_iter().zip(&ids).map(|(name, &id)| {
+//!     let elections = vec![ElectionSettings::default()];
+//!     let plan = Settings::new(name, TimingProfile::Lan.timing(), elections).plan().unwrap();
+//!     Node::new(Peer::new(id, Boot::new(1)), plan, Seed::new(id.get()), None).with_seeds(ids.clone())
+//! }).collect::<Vec<_>>();
+//!
+//! let (mut now, end, mut mail) = (Time::ZERO, Time::ZERO + Duration::from_secs(20), Mail::new());
+//! nodes.iter_mut().for_each(|node| tell(node, now, Input::Start, &mut mail));
+//! while now < end {
+//!     // Input before timers: what has arrived is handed over first.
+//!     while let Some((from, to, message)) = mail.pop_front() {
+//!         let input = Input::Message { from, via: from.id, message: &message };
+//!         tell(&mut nodes[to.get() as usize], now, input, &mut mail);
+//!     }
+//!     let due = nodes.iter_mut().min_by_key(|node| node.deadline().map(|(at, _)| at)).unwrap();
+//!     now = due.deadline().unwrap().0;
+//!     tell(due, now, Input::Timeout, &mut mail);
+//! }
+//! let leader = |node: &Node| node.leadership_of(ElectionId::named("default"), now).leader;
+//! assert!(leader(&nodes[0]).is_some() && leader(&nodes[0]) == leader(&nodes[1]), "they agree");
 //! ```
 
 use alloc::collections::VecDeque;
 use core::{fmt, hash::Hash};
 
 use crate::{
-    id::{NodeId, Peer},
+    id::{ElectionId, NodeId, Peer},
     time::Time,
     wire::Wire,
 };
 
-/// A protocol as a value. See the [module](self) for the contract on both sides.
+/// A protocol as a value. The [module](crate::machine) states the contract on both sides.
+///
+/// ```
+/// use std::convert::Infallible;
+///
+/// use bellwether_proto::{
+///     Duration, Input, InputOf, Machine, Outbox, OutboxOf, Rejected, Time,
+///     wire::{DecodeError, Reader, Sink, Wire},
+/// };
+///
+/// /// Says that it lives once a second.
+/// struct Beacon(Option<Time>);
+///
+/// #[derive(Clone, Debug, Eq, Hash, PartialEq)]
+/// struct Alive;
+///
+/// impl Wire for Alive {
+///     fn encode(&self, _: &mut impl Sink) {}
+///     fn decode(_: &mut Reader<'_>) -> Result<Self, DecodeError> {
+///         Ok(Self)
+///     }
+/// }
+///
+/// impl Machine for Beacon {
+///     type Message = Alive;
+///     type Timer = ();
+///     type Feed = Infallible;
+///     type Command = Infallible;
+///     type Durable = Infallible;
+///     type Event = Infallible;
+///
+///     fn handle(
+///         &mut self,
+///         now: Time,
+///         input: InputOf<'_, Self>,
+///         out: &mut OutboxOf<Self>,
+///     ) -> Result<(), Rejected> {
+///         if matches!(input, Input::Start | Input::Timeout) {
+///             out.broadcast(Alive);
+///             self.0 = Some(now + Duration::from_secs(1));
+///         }
+///         Ok(())
+///     }
+///
+///     fn deadline(&self) -> Option<(Time, ())> {
+///         self.0.map(|at| (at, ()))
+///     }
+/// }
+///
+/// let (mut beacon, mut out) = (Beacon(None), Outbox::new());
+/// beacon.handle(Time::ZERO, Input::Start, &mut out).unwrap();
+/// assert_eq!(beacon.deadline(), Some((Time::from_micros(1_000_000), ())));
+/// ```
 pub trait Machine {
     /// What nodes say to each other.
     type Message: Wire + Clone + fmt::Debug + Eq + Hash;
@@ -86,7 +157,7 @@ pub trait Machine {
     /// What the substrate below tells it: membership changes, links going up and down.
     /// [`Infallible`](core::convert::Infallible) for a machine that stands on nothing.
     ///
-    /// Hosts fold it into their traces, as they do messages and commands: see [`hash`](crate::hash).
+    /// Hosts fold it into their traces, as they do messages and commands.
     type Feed: Clone + fmt::Debug + Hash;
     /// What the application may ask of it besides leaving.
     type Command: Clone + fmt::Debug + Hash;
@@ -100,6 +171,7 @@ pub trait Machine {
     /// # Errors
     ///
     /// [`Rejected`] if the input makes no sense here. Nothing changed and `out` is untouched.
+    #[must_use = "hosts count what was refused under its reason"]
     fn handle(
         &mut self,
         now: Time,
@@ -108,10 +180,25 @@ pub trait Machine {
     ) -> Result<(), Rejected>;
 
     /// The earliest deadline and why, or `None` if only an input can move this machine.
+    #[must_use = "it moves with every input"]
     fn deadline(&self) -> Option<(Time, Self::Timer)>;
 }
 
 /// Something that happens to a machine.
+///
+/// ```
+/// use bellwether_proto::{Boot, Input, InputOf, NodeId, Peer, node::{Message, Node}, wire::DecodeError};
+///
+/// /// What a host hands over when a packet has arrived and its seal has told who sent it.
+/// fn hear(from: Peer, packet: &[u8], tell: impl FnOnce(InputOf<'_, Node>)) -> Result<(), DecodeError> {
+///     let message = Message::from_packet(packet)?;
+///     tell(Input::Message { from, via: from.id, message: &message });
+///     Ok(())
+/// }
+///
+/// let from = Peer::new(NodeId::new(3), Boot::new(1));
+/// assert!(hear(from, b"noise", |_| panic!("it is no message")).is_err());
+/// ```
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Input<'a, Message, Feed, Command> {
     /// The node has been started. Exactly once, first.
@@ -136,15 +223,45 @@ pub enum Input<'a, Message, Feed, Command> {
 }
 
 /// The [`Input`] of a machine.
+///
+/// ```
+/// use bellwether_proto::{Input, InputOf, node::{Fact, Node}};
+///
+/// let kept: InputOf<'_, Node> = Input::Feed(Fact::Kept);
+/// ```
 pub type InputOf<'a, M> =
     Input<'a, <M as Machine>::Message, <M as Machine>::Feed, <M as Machine>::Command>;
 
 /// Something the host must do.
+///
+/// Exhaustive: a host that leaves one undone breaks the contract.
+///
+/// ```
+/// use bellwether_proto::{EffectOf, Effect, node::Node, wire::Wire};
+///
+/// /// To whom, and what; `None` for what is not sent.
+/// fn packet(effect: EffectOf<Node>) -> Option<(Option<u64>, Vec<u8>)> {
+///     match effect {
+///         Effect::Send { to, message } => Some((Some(to.get()), message.to_packet())),
+///         Effect::Broadcast(message) | Effect::Multicast(message) => Some((None, message.to_packet())),
+///         Effect::Persist(state) => {
+///             let mut bytes = Vec::new();
+///             state.encode(&mut bytes); // A host writes these down before it goes on.
+///             None
+///         }
+///         Effect::Emit(event) => {
+///             println!("{event:?}");
+///             None
+///         }
+///     }
+/// }
+/// assert_eq!(packet(Effect::Persist(Default::default())), None);
+/// ```
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Effect<Message, Durable, Event> {
     /// Send to one node, over as many hops as it takes.
     Send {
-        /// The receiver.
+        /// The node that receives it.
         to: NodeId,
         /// What to say.
         message: Message,
@@ -160,6 +277,13 @@ pub enum Effect<Message, Durable, Event> {
 }
 
 /// The [`Effect`] of a machine.
+///
+/// ```
+/// use bellwether_proto::{Effect, EffectOf, node::Node};
+///
+/// let is_sent = |effect: &EffectOf<Node>| !matches!(effect, Effect::Persist(_) | Effect::Emit(_));
+/// assert!(!is_sent(&Effect::Persist(Default::default())));
+/// ```
 pub type EffectOf<M> =
     Effect<<M as Machine>::Message, <M as Machine>::Durable, <M as Machine>::Event>;
 
@@ -167,12 +291,30 @@ pub type EffectOf<M> =
 ///
 /// The host owns one and reuses it for every machine, so that a hundred thousand simulated nodes do
 /// not carry a buffer each and no input allocates once it has grown to its working size.
+///
+/// ```
+/// use bellwether_proto::{Effect, NodeId, Outbox};
+///
+/// let mut out: Outbox<&str, (), ()> = Outbox::new();
+/// out.persist(());
+/// out.send(NodeId::new(3), "I vote for you");
+/// assert_eq!(out.pop(), Some(Effect::Persist(())), "durable before it is said");
+/// assert!(matches!(out.pop(), Some(Effect::Send { .. })));
+/// assert!(out.is_empty());
+/// ```
 #[derive(Clone, Debug)]
 pub struct Outbox<Message, Durable, Event> {
     effects: VecDeque<Effect<Message, Durable, Event>>,
 }
 
 /// The [`Outbox`] of a machine.
+///
+/// ```
+/// use bellwether_proto::{OutboxOf, node::Node};
+///
+/// let out = OutboxOf::<Node>::new();
+/// assert!(out.is_empty());
+/// ```
 pub type OutboxOf<M> =
     Outbox<<M as Machine>::Message, <M as Machine>::Durable, <M as Machine>::Event>;
 
@@ -184,6 +326,7 @@ impl<Message, Durable, Event> Outbox<Message, Durable, Event> {
 
     /// The oldest effect not yet carried out.
     #[inline]
+    #[must_use = "an effect that is dropped is not carried out"]
     pub fn pop(&mut self) -> Option<Effect<Message, Durable, Event>> {
         self.effects.pop_front()
     }
@@ -249,6 +392,14 @@ impl<Message, Durable, Event> Default for Outbox<Message, Durable, Event> {
 }
 
 /// Why a machine refused an input. Nothing changed; hosts count refusals by [`Rejected::reason`].
+///
+/// ```
+/// use bellwether_proto::{Boot, NodeId, Peer, Rejected};
+///
+/// let refused = Rejected::Departed { from: Peer::new(NodeId::new(3), Boot::new(2)) };
+/// assert_eq!((refused.reason(), refused.to_string()), ("departed", "n3/2 has left".to_owned()));
+/// ```
+#[non_exhaustive]
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum Rejected {
     /// The machine has not been started, or has left.
@@ -266,7 +417,7 @@ pub enum Rejected {
     /// Already seen, or older than what was already seen from this sender.
     #[error("replayed: {from} sequence {sequence}")]
     Replayed {
-        /// The sender.
+        /// The life that sent it.
         from: Peer,
         /// The sequence number it carried.
         sequence: u64,
@@ -274,13 +425,13 @@ pub enum Rejected {
     /// Of a life that has said goodbye.
     #[error("{from} has left")]
     Departed {
-        /// The sender.
+        /// The life that sent it.
         from: Peer,
     },
     /// An epoch further ahead than any honest history explains.
     #[error("implausible epoch {found} from {from}: at most {limit} is believable now")]
     ImplausibleEpoch {
-        /// The sender.
+        /// The life that sent it.
         from: Peer,
         /// The counter it carried.
         found: u64,
@@ -288,33 +439,33 @@ pub enum Rejected {
         limit: u64,
     },
     /// Of an election this node takes no part in.
-    #[error("no election {group:08x} here")]
+    #[error("no election {election} here")]
     NoSuchElection {
-        /// Its number.
-        group: u32,
+        /// The election that the input named.
+        election: ElectionId,
     },
     /// Of somebody whose settings of this election are not ours, in something its promise rests on.
     #[error("{from} has other settings")]
     OtherSettings {
-        /// The sender.
+        /// The life that sent it.
         from: Peer,
     },
     /// Of somebody who means other voters.
     #[error("{from} means other voters")]
     OtherVoters {
-        /// The sender.
+        /// The life that sent it.
         from: Peer,
     },
     /// Of somebody who is not on the list of members.
     #[error("{from} is not a member")]
     NotAMember {
-        /// The sender.
+        /// The life that sent it.
         from: Peer,
     },
     /// A message that contradicts itself, or who sent it.
     #[error("{from} contradicts itself")]
     Contradictory {
-        /// The sender.
+        /// The life that sent it.
         from: Peer,
     },
     /// What people asked for cannot be done as things are.
@@ -326,7 +477,7 @@ pub enum Rejected {
     /// An answer nobody asked for.
     #[error("unsolicited answer from {from}")]
     Unsolicited {
-        /// The sender.
+        /// The life that sent it.
         from: Peer,
     },
 }

@@ -61,6 +61,14 @@ impl Seed {
 }
 
 /// A seeded generator: 32 bytes of state, no global, no operating system.
+///
+/// ```
+/// use bellwether_proto::{Duration, Seed};
+///
+/// let mut rng = Seed::new(1).rng();
+/// assert!(rng.below(6) < 6);
+/// assert!(rng.up_to(Duration::from_millis(20)) <= Duration::from_millis(20));
+/// ```
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Rng(Xoshiro256PlusPlus);
 

@@ -23,27 +23,27 @@
 //!
 //! ```
 //! use bellwether_proto::{
-//!     Boot, Duration, Election, Input, Machine, NodeId, Outbox, Peer, Seed, Time,
+//!     Boot, Duration, Election, ElectionId, Input, Machine, NodeId, Outbox, Peer, Seed, Time,
 //!     election::churn_tolerant::{self, Form, Variant},
 //!     membership::medley::{self, Strategy},
-//!     stack::{Group, Stack},
+//!     stack::Stack,
 //! };
 //!
 //! let membership = medley::Config::new(Strategy::Both, medley::Form::Hardened);
 //! let election = churn_tolerant::Config::new(Variant::Hybrid, Form::Hardened);
 //! let me = Peer::new(NodeId::new(1), Boot::new(1));
-//! let elections = [(Group::named("backup"), election), (Group::named("gateway"), election)];
+//! let elections = [(ElectionId::named("backup"), election), (ElectionId::named("gateway"), election)];
 //! let mut node = Stack::new(me, membership, &elections, Seed::new(1), None, vec![]);
 //! let mut out = Outbox::new();
 //! node.handle(Time::ZERO, Input::Start, &mut out).unwrap();
 //! node.handle(Time::ZERO + Duration::from_secs(10), Input::Timeout, &mut out).unwrap();
-//! let backup = node.election(Group::named("backup")).unwrap();
+//! let backup = node.election(ElectionId::named("backup")).unwrap();
 //! assert_eq!(backup.leadership().leader, Some(me.id), "there is nobody else");
 //! ```
 
 use alloc::vec::Vec;
-use core::{fmt, str::FromStr};
 
+pub use crate::id::ElectionId as Group;
 use crate::{
     churn::{
         estimate::{self, ChurnEstimate},
@@ -51,60 +51,16 @@ use crate::{
         survey::{self, Survey},
     },
     election::churn_tolerant::{self, ChurnTolerant, Feed, Member, Multicast},
-    id::{Incarnation, NodeId, Peer},
+    id::{ElectionId, Incarnation, NodeId, Peer},
     leadership::{Election, Leadership},
     machine::{Effect, Input, InputOf, Machine, Outbox, OutboxOf, Rejected},
     membership::medley::{
         self, Contact, ContactChange, Details, DetailsTooLong, Medley, MembershipEvent,
     },
-    rng::{Seed, mix},
+    rng::Seed,
     time::{Duration, Time},
     wire::{DecodeError, Reader, Sink, Wire},
 };
-
-/// A named election, as messages call it.
-#[derive(Clone, Copy, Debug, Default, Eq, Hash, Ord, PartialEq, PartialOrd)]
-pub struct Group(u32);
-
-impl Group {
-    /// The election of this name. One name in four thousand million stands for another as well.
-    pub fn named(name: &str) -> Self {
-        let hash =
-            name.bytes().fold(mix(name.len() as u64), |hash, byte| mix(hash ^ u64::from(byte)));
-        Self(hash as u32)
-    }
-
-    /// As it travels.
-    pub const fn number(self) -> u32 {
-        self.0
-    }
-
-    /// As it has travelled.
-    pub const fn from_number(number: u32) -> Self {
-        Self(number)
-    }
-}
-
-impl fmt::Display for Group {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:08x}", self.0)
-    }
-}
-
-/// The text is not the eight hexadecimal digits a [`Group`] is shown as.
-#[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
-#[error("an election's number is eight hexadecimal digits")]
-pub struct ParseGroupError;
-
-impl FromStr for Group {
-    type Err = ParseGroupError;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let digits = text.len() == 8 && text.bytes().all(|byte| byte.is_ascii_hexdigit());
-        let number = digits.then(|| u32::from_str_radix(text, 16).ok()).flatten();
-        number.map(Self).ok_or(ParseGroupError)
-    }
-}
 
 /// How a node takes part in an election.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
@@ -119,7 +75,7 @@ pub struct Standing {
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Profile {
     /// The elections it takes part in.
-    pub standings: Vec<(Group, Standing)>,
+    pub standings: Vec<(ElectionId, Standing)>,
     /// What the host has to say.
     pub rest: Vec<u8>,
 }
@@ -134,7 +90,7 @@ impl Profile {
         let mut bytes = Vec::new();
         bytes.varint(self.standings.len() as u64);
         for &(group, standing) in &self.standings {
-            bytes.u32(group.0);
+            bytes.u32(group.number());
             bytes.varint(u64::from(standing.attribute) << 1 | u64::from(standing.observer));
         }
         bytes.bytes(&self.rest);
@@ -152,11 +108,11 @@ impl Profile {
     }
 }
 
-fn standings(reader: &mut Reader<'_>) -> Result<Vec<(Group, Standing)>, DecodeError> {
+fn standings(reader: &mut Reader<'_>) -> Result<Vec<(ElectionId, Standing)>, DecodeError> {
     let count = reader.count("elections", 4 + 1)?;
     let mut standings = Vec::with_capacity(count);
     for _ in 0..count {
-        let group = Group(reader.u32("election")?);
+        let group = ElectionId::from_number(reader.u32("election")?);
         let worth = reader.varint("standing")?;
         let attribute = u32::try_from(worth >> 1).unwrap_or(u32::MAX);
         standings.push((group, Standing { observer: worth & 1 == 1, attribute }));
@@ -167,11 +123,11 @@ fn standings(reader: &mut Reader<'_>) -> Result<Vec<(Group, Standing)>, DecodeEr
 /// What nodes say to each other, on either layer.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub enum Message {
-    /// Between memberships.
+    /// What memberships say to each other.
     Membership(medley::Message),
     /// Between the nodes of one election.
-    Election(Group, churn_tolerant::Message),
-    /// About `c`.
+    Election(ElectionId, churn_tolerant::Message),
+    /// What is said about `c`.
     Churn(survey::Message),
 }
 
@@ -213,7 +169,7 @@ pub struct Durable {
     /// Of the membership.
     pub membership: Option<medley::Durable>,
     /// Of the elections.
-    pub elections: Vec<(Group, churn_tolerant::Durable)>,
+    pub elections: Vec<(ElectionId, churn_tolerant::Durable)>,
 }
 
 /// What the application should be told, by either layer.
@@ -222,7 +178,7 @@ pub enum Event {
     /// By the membership.
     Membership(MembershipEvent),
     /// By an election.
-    Election(Group, churn_tolerant::Event),
+    Election(ElectionId, churn_tolerant::Event),
 }
 
 /// Why it wants to be woken.
@@ -231,7 +187,7 @@ pub enum Timer {
     /// The membership wants to.
     Membership(medley::Timer),
     /// An election wants to.
-    Election(Group, churn_tolerant::Timer),
+    Election(ElectionId, churn_tolerant::Timer),
     /// It is time to see about `c`.
     Survey,
 }
@@ -239,9 +195,9 @@ pub enum Timer {
 /// What the application may ask of an election.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub struct Command {
-    /// Which.
-    pub group: Group,
-    /// And what.
+    /// The election that is asked.
+    pub group: ElectionId,
+    /// What is asked of it.
     pub command: churn_tolerant::Command,
 }
 
@@ -250,7 +206,7 @@ pub struct Command {
 pub struct Stack {
     me: Peer,
     membership: Medley,
-    elections: Vec<(Group, ChurnTolerant)>,
+    elections: Vec<(ElectionId, ChurnTolerant)>,
     survey: Option<Survey>,
     /// Whether it has left.
     left: bool,
@@ -273,17 +229,17 @@ impl Stack {
     pub fn new(
         me: Peer,
         membership: medley::Config,
-        elections: &[(Group, churn_tolerant::Config)],
+        elections: &[(ElectionId, churn_tolerant::Config)],
         seed: Seed,
         durable: Option<Durable>,
         contacts: Vec<Contact>,
     ) -> Self {
         let durable = durable.unwrap_or_default();
         let group: Vec<NodeId> = contacts.iter().map(|contact| contact.id).collect();
-        let make = |&(name, config): &(Group, churn_tolerant::Config)| {
+        let make = |&(name, config): &(ElectionId, churn_tolerant::Config)| {
             let past = durable.elections.iter().find(|(other, _)| *other == name);
             let past = past.map(|&(_, durable)| durable);
-            let seed = seed.named("election").indexed(u64::from(name.0));
+            let seed = seed.named("election").indexed(u64::from(name.number()));
             let mut election = ChurnTolerant::new(me, config, seed, past);
             if config.multicast() == Multicast::Oracle {
                 let feed = Input::Feed(Feed::Group(group.clone()));
@@ -349,18 +305,18 @@ impl Stack {
         self.survey.as_ref().map(|survey| survey.estimate(now, self.membership.len()))
     }
 
-    /// The membership.
+    /// The membership that the elections stand on.
     pub const fn membership(&self) -> &Medley {
         &self.membership
     }
 
-    /// An election.
-    pub fn election(&self, group: Group) -> Option<&ChurnTolerant> {
+    /// The election of this name, if it takes part.
+    pub fn election(&self, group: ElectionId) -> Option<&ChurnTolerant> {
         self.elections.iter().find(|(name, _)| *name == group).map(|(_, election)| election)
     }
 
-    /// All elections.
-    pub fn elections(&self) -> impl Iterator<Item = (Group, &ChurnTolerant)> {
+    /// All elections it takes part in.
+    pub fn elections(&self) -> impl Iterator<Item = (ElectionId, &ChurnTolerant)> {
         self.elections.iter().map(|(group, election)| (*group, election))
     }
 
@@ -562,11 +518,11 @@ impl Stack {
 enum Standings {
     /// Nobody introduces itself here: everywhere.
     All,
-    Known(Vec<(Group, Standing)>),
+    Known(Vec<(ElectionId, Standing)>),
 }
 
 impl Standings {
-    fn of(&self, group: Group) -> Standing {
+    fn of(&self, group: ElectionId) -> Standing {
         match self {
             Self::All => Standing::default(),
             Self::Known(known) => known
@@ -680,9 +636,9 @@ impl Stack {
         });
     }
 
-    fn position(&self, group: Group) -> Result<usize, Rejected> {
+    fn position(&self, group: ElectionId) -> Result<usize, Rejected> {
         let at = self.elections.iter().position(|(name, _)| *name == group);
-        at.ok_or(Rejected::NoSuchElection { group: group.0 })
+        at.ok_or(Rejected::NoSuchElection { election: group })
     }
 }
 
@@ -708,7 +664,7 @@ impl Wire for Message {
             }
             Self::Election(group, message) => {
                 sink.u8(1);
-                sink.u32(group.0);
+                sink.u32(group.number());
                 message.encode(sink);
             }
             Self::Churn(message) => {
@@ -722,7 +678,7 @@ impl Wire for Message {
         Ok(match reader.kind("layer", 3)? {
             0 => Self::Membership(medley::Message::decode(reader)?),
             1 => {
-                let group = Group(reader.u32("election")?);
+                let group = ElectionId::from_number(reader.u32("election")?);
                 Self::Election(group, churn_tolerant::Message::decode(reader)?)
             }
             _ => Self::Churn(survey::Message::decode(reader)?),

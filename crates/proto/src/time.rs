@@ -13,10 +13,29 @@ use core::{
 };
 
 /// An instant: microseconds since the host's zero.
+///
+/// A machine never reads a clock: its host passes the time with every input. The host's time never goes back, and it
+/// counts the time a machine was suspended (on Linux, the boot-time clock).
+///
+/// ```
+/// use bellwether_proto::{Duration, Time};
+///
+/// let deadline = Time::ZERO + Duration::from_millis(1_500);
+/// assert_eq!(deadline.since(Time::from_micros(500_000)), Duration::from_secs(1));
+/// assert!(deadline < Time::NEVER);
+/// ```
 #[derive(Clone, Copy, Default, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct Time(u64);
 
-/// A span of time in whole microseconds.
+/// A span of time in whole microseconds. Arithmetic saturates.
+///
+/// ```
+/// use bellwether_proto::Duration;
+///
+/// let half: Duration = "500ms".parse().unwrap();
+/// assert_eq!(half * 3, Duration::from_millis(1_500));
+/// assert_eq!((half * 120).to_string(), "1m");
+/// ```
 #[derive(Clone, Copy, Default, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct Duration(u64);
 
@@ -53,17 +72,17 @@ impl Duration {
     /// The longest span; adding it to any instant gives [`Time::NEVER`].
     pub const MAX: Self = Self(u64::MAX);
 
-    /// `micros` microseconds.
+    /// A span of `micros` microseconds.
     pub const fn from_micros(micros: u64) -> Self {
         Self(micros)
     }
 
-    /// `millis` milliseconds.
+    /// A span of `millis` milliseconds.
     pub const fn from_millis(millis: u64) -> Self {
         Self(millis.saturating_mul(1_000))
     }
 
-    /// `secs` seconds.
+    /// A span of `secs` seconds.
     pub const fn from_secs(secs: u64) -> Self {
         Self(secs.saturating_mul(1_000_000))
     }
@@ -163,7 +182,7 @@ impl fmt::Debug for Time {
     }
 }
 
-/// The shortest form that [`Duration::from_str`] reads back: `1500ms`, `2s`, `3min`.
+/// The shortest form that [`Duration::from_str`] reads back: `1500ms`, `2s`, `3m`.
 impl fmt::Display for Duration {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (unit, name) = UNITS
@@ -182,16 +201,23 @@ impl fmt::Debug for Duration {
 }
 
 /// Why a text is not a duration. Each form says what would be accepted.
+///
+/// ```
+/// use bellwether_proto::{Duration, ParseDurationError};
+///
+/// assert_eq!("5".parse::<Duration>(), Err(ParseDurationError::NoUnit));
+/// ```
+#[non_exhaustive]
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum ParseDurationError {
     /// The text is empty or does not start with a digit.
     #[error("a duration starts with a number, such as 500ms or 2s")]
     NoNumber,
     /// A bare number: the unit decides a factor of a million, so it is never guessed.
-    #[error("the unit is missing: write us, ms, s, min or h behind the number")]
+    #[error("the unit is missing: write us, ms, s, m or h behind the number")]
     NoUnit,
     /// Something other than a unit stands behind the number.
-    #[error("unknown unit: use us, ms, s, min or h")]
+    #[error("unknown unit: use us, ms, s, m or h")]
     UnknownUnit,
     /// More decimals than microseconds can hold.
     #[error("finer than one microsecond")]
@@ -201,7 +227,7 @@ pub enum ParseDurationError {
     TooLong,
 }
 
-/// Reads `250us`, `50ms`, `1.5s`, `2min`, `1h`. The unit is required; no sign, no exponent.
+/// Reads `250us`, `50ms`, `1.5s`, `2m`, `1h`. The unit is required; no sign, no exponent.
 impl FromStr for Duration {
     type Err = ParseDurationError;
 
@@ -234,7 +260,7 @@ impl FromStr for Duration {
 
 /// Units in microseconds, ascending.
 const UNITS: [(u64, &str); 5] =
-    [(1, "us"), (1_000, "ms"), (1_000_000, "s"), (60_000_000, "min"), (3_600_000_000, "h")];
+    [(1, "us"), (1_000, "ms"), (1_000_000, "s"), (60_000_000, "m"), (3_600_000_000, "h")];
 
 #[cfg(test)]
 mod tests {
@@ -250,7 +276,7 @@ mod tests {
             ("50ms", 50_000),
             ("1.5s", 1_500_000),
             ("0.1ms", 100),
-            ("2min", 120_000_000),
+            ("2m", 120_000_000),
             ("1h", 3_600_000_000),
             ("1.250s", 1_250_000),
         ] {
@@ -265,7 +291,7 @@ mod tests {
             ("5", ParseDurationError::NoUnit),
             ("5 s", ParseDurationError::UnknownUnit),
             ("1e3s", ParseDurationError::UnknownUnit),
-            ("5m", ParseDurationError::UnknownUnit),
+            ("5min", ParseDurationError::UnknownUnit),
             ("0.5us", ParseDurationError::TooFine),
             ("1.0000001s", ParseDurationError::TooFine),
             ("99999999999999h", ParseDurationError::TooLong),

@@ -1,7 +1,7 @@
 //! The codec: how messages become bytes and back.
 //!
-//! What a packet is, its first byte says: [`node::packet`](crate::node::packet) has the table. The host seals it; see
-//! [`SEAL_LEN`] for what that adds.
+//! What a packet is, its first byte says. [`Message::to_packet`](crate::node::Message::to_packet) writes it, and the host
+//! seals it: authenticates and numbers it, so that nobody else can speak for a node or say again what it said.
 //!
 //! Integers are little-endian. Identities have fixed width and counters are varints (seven bits a byte, least
 //! significant first, shortest form only).
@@ -11,8 +11,7 @@
 //! Decoding never panics and never allocates more than the input justifies: every count is checked
 //! against the bytes that remain *before* anything is reserved ([`Reader::count`]). There is one
 //! encoding for every value, so that bytes can be compared and signed; anything else is an error that
-//! names the field, the offset and what was found. What later versions put behind a message is part of the value of a
-//! [`Packet`](crate::node::packet::Packet).
+//! names the field, the offset and what was found.
 
 use alloc::vec::Vec;
 
@@ -20,6 +19,15 @@ use alloc::vec::Vec;
 ///
 /// One method writes it, to any [`Sink`]; the length is what the same method writes to a sink that
 /// only counts. The two cannot disagree.
+///
+/// ```
+/// use bellwether_proto::{node::Fact, wire::{Reader, Wire}};
+///
+/// let mut bytes = Vec::new();
+/// Fact::Kept.encode(&mut bytes);
+/// assert_eq!(bytes.len(), Fact::Kept.encoded_len());
+/// assert_eq!(Fact::decode(&mut Reader::new(&bytes)), Ok(Fact::Kept));
+/// ```
 pub trait Wire: Sized {
     /// Writes the value.
     fn encode(&self, sink: &mut impl Sink);
@@ -39,7 +47,16 @@ pub trait Wire: Sized {
     }
 }
 
-/// Where encoded bytes go.
+/// Where encoded bytes go: a `Vec<u8>`, or a host's own hasher or file.
+///
+/// ```
+/// use bellwether_proto::wire::Sink;
+///
+/// let mut bytes = Vec::new();
+/// bytes.u8(7);
+/// bytes.varint(300);
+/// assert_eq!(bytes, [7, 0xac, 2]);
+/// ```
 pub trait Sink {
     /// Appends raw bytes.
     fn bytes(&mut self, bytes: &[u8]);
@@ -98,6 +115,15 @@ impl Sink for Length {
 
 /// Why bytes were not understood. Hosts drop the datagram, count it under [`DecodeError::reason`],
 /// and answer nothing.
+///
+/// ```
+/// use bellwether_proto::wire::{DecodeError, Reader};
+///
+/// let error = Reader::new(&[1, 2]).u32("epoch").unwrap_err();
+/// assert_eq!(error, DecodeError::Short { field: "epoch", at: 0, needed: 4, left: 2 });
+/// assert_eq!(error.to_string(), "epoch at byte 0: needs 4 bytes, 2 left");
+/// ```
+#[non_exhaustive]
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 pub enum DecodeError {
     /// The input ends inside a field.
@@ -105,7 +131,7 @@ pub enum DecodeError {
     Short {
         /// The field being read.
         field: &'static str,
-        /// Its offset.
+        /// The offset at which it begins.
         at: usize,
         /// Bytes it takes.
         needed: usize,
@@ -117,7 +143,7 @@ pub enum DecodeError {
     UnknownKind {
         /// The field being read.
         field: &'static str,
-        /// Its offset.
+        /// The offset at which it begins.
         at: usize,
         /// The value found.
         found: u64,
@@ -127,7 +153,7 @@ pub enum DecodeError {
     BadVarint {
         /// The field being read.
         field: &'static str,
-        /// Its offset.
+        /// The offset at which it begins.
         at: usize,
     },
     /// A count that the remaining bytes cannot possibly hold.
@@ -135,7 +161,7 @@ pub enum DecodeError {
     BadCount {
         /// The field being read.
         field: &'static str,
-        /// Its offset.
+        /// The offset at which it begins.
         at: usize,
         /// The count found.
         found: u64,
@@ -147,7 +173,7 @@ pub enum DecodeError {
     NotText {
         /// The field being read.
         field: &'static str,
-        /// Its offset.
+        /// The offset at which it begins.
         at: usize,
     },
     /// A number outside the field's range.
@@ -155,7 +181,7 @@ pub enum DecodeError {
     OutOfRange {
         /// The field being read.
         field: &'static str,
-        /// Its offset.
+        /// The offset at which it begins.
         at: usize,
         /// The value found.
         found: u64,
@@ -167,7 +193,7 @@ pub enum DecodeError {
     OutOfOrder {
         /// The field being read.
         field: &'static str,
-        /// Its offset.
+        /// The offset at which it begins.
         at: usize,
         /// The value found.
         found: u64,
@@ -201,6 +227,14 @@ impl DecodeError {
 }
 
 /// Bytes being decoded, with the offset for error messages.
+///
+/// ```
+/// use bellwether_proto::wire::Reader;
+///
+/// let mut reader = Reader::new(&[7, 0xac, 2]);
+/// assert_eq!((reader.u8("kind"), reader.varint("length")), (Ok(7), Ok(300)));
+/// assert_eq!(reader.finish(), Ok(()));
+/// ```
 #[derive(Clone, Debug)]
 pub struct Reader<'a> {
     left: &'a [u8],
@@ -238,7 +272,7 @@ impl<'a> Reader<'a> {
         self.left
     }
 
-    /// One byte.
+    /// The next byte.
     ///
     /// # Errors
     ///
@@ -247,7 +281,7 @@ impl<'a> Reader<'a> {
         Ok(self.array::<1>(field)?[0])
     }
 
-    /// Two bytes.
+    /// The next two bytes, as a number.
     ///
     /// # Errors
     ///
@@ -256,7 +290,7 @@ impl<'a> Reader<'a> {
         Ok(u16::from_le_bytes(self.array(field)?))
     }
 
-    /// Four bytes.
+    /// The next four bytes, as a number.
     ///
     /// # Errors
     ///
@@ -265,7 +299,7 @@ impl<'a> Reader<'a> {
         Ok(u32::from_le_bytes(self.array(field)?))
     }
 
-    /// Eight bytes.
+    /// The next eight bytes, as a number.
     ///
     /// # Errors
     ///
@@ -371,6 +405,7 @@ impl<'a> Reader<'a> {
 }
 
 /// The size of the sealed datagram that carries `body`: what a simulator counts.
+#[cfg_attr(not(feature = "research"), doc(hidden))]
 #[inline]
 pub fn datagram_len(body: &impl Wire) -> usize {
     SEAL_LEN + body.encoded_len()
@@ -378,8 +413,17 @@ pub fn datagram_len(body: &impl Wire) -> usize {
 
 /// What an agent's seal adds to a packet: 11 bytes of fixed header, one of a boot number below 128, three of a packet
 /// number below two million, and a tag of 16. Held against the seal itself by a test of the agent.
+#[cfg_attr(not(feature = "research"), doc(hidden))]
 pub const SEAL_LEN: usize = 31;
 /// How many bytes always fit into a sealed datagram, however large its numbers have become.
+#[cfg_attr(not(feature = "research"), doc(hidden))]
 pub const SEALED_ROOM: usize = MAX_DATAGRAM - 47;
-/// The longest datagram: what passes unfragmented through every common link and tunnel.
+/// The longest datagram: what passes unfragmented through every common link and tunnel. Longer messages go over a stream.
+///
+/// ```
+/// use bellwether_proto::wire::MAX_DATAGRAM;
+///
+/// let packet = [0; 40];
+/// assert!(packet.len() <= MAX_DATAGRAM);
+/// ```
 pub const MAX_DATAGRAM: usize = 1_200;

@@ -1,9 +1,9 @@
 //! Hostile bytes: nothing panics, nothing is half read, every error names its place.
 
 use bellwether_proto::{
+    ElectionId,
     election::announce,
     node::{Message, packet::Packet},
-    stack::Group,
     wire::{DecodeError, Reader, Sink, Wire},
 };
 use proptest::prelude::*;
@@ -11,7 +11,7 @@ use proptest::prelude::*;
 fn packet() -> Vec<u8> {
     let query = announce::Message::Query { sequence: u64::MAX, nonce: u64::MAX, claim: None };
     let mut bytes = Vec::new();
-    Message::Announced(Group::named("door"), query).encode(&mut bytes);
+    Message::Announced(ElectionId::named("door"), query).encode(&mut bytes);
     bytes
 }
 

@@ -8,9 +8,11 @@
     reason = "a benchmark measures real time"
 )]
 
-use std::time::Instant;
+mod timed;
 
-use bellwether_sim::{metric::Metric, run::run, scenario::Scenario};
+use bellwether_sim::{observe::Metric, run::run, scenario::Scenario};
+
+use timed::timed;
 
 fn main() {
     println!(
@@ -38,7 +40,7 @@ fn measure(nodes: u32, profile: &str, policy: &str) {
     let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios/bandit-report.toml");
     let sets = [
         format!("network.nodes={nodes}"),
-        format!("election.profile={profile}"),
+        format!("election.form={profile}"),
         format!("election.policy={policy}"),
         "election.environment.machines=table-1".to_owned(),
     ];
@@ -59,22 +61,6 @@ fn measure(nodes: u32, profile: &str, policy: &str) {
         events / took,
         rounds / runs,
     );
-}
-
-/// Seconds of processor time where the system tells, else of wall time.
-fn timed<T>(work: impl FnOnce() -> T) -> (f64, T) {
-    let (wall, cpu) = (Instant::now(), processor_seconds());
-    let result = work();
-    let took = match (cpu, processor_seconds()) {
-        (Some(before), Some(after)) => after - before,
-        _ => wall.elapsed().as_secs_f64(),
-    };
-    (took, result)
-}
-
-fn processor_seconds() -> Option<f64> {
-    let stat = std::fs::read_to_string("/proc/self/schedstat").ok()?;
-    Some(stat.split_whitespace().next()?.parse::<f64>().ok()? / 1e9)
 }
 
 /// Runs of each row.

@@ -10,21 +10,25 @@
     reason = "a benchmark measures real time"
 )]
 
-use std::time::Instant;
+mod timed;
 
 use bellwether_proto::{
     Duration, Seed,
     election::churn_tolerant::{Config, Criterion, Form, Multicast, Variant},
 };
 use bellwether_sim::{
-    membership_trace::MembershipTrace,
-    metric::Metric,
-    network::{Network, place},
-    polls::{Poll, Polls},
-    rolls::Rolls,
+    lists::{
+        membership_trace::MembershipTrace,
+        snapshot::MemberLists,
+        trials::{ListTrials, Trial},
+    },
+    observe::Metric,
     run::record_membership,
     scenario::{self, Delay, DelayLaw, Loss, Per, Placement, Routing, Scenario},
+    world::{Network, place},
 };
+
+use timed::timed;
 
 const VARIANTS: [(&str, Variant); 4] = [
     ("base", Variant::Base),
@@ -109,14 +113,14 @@ fn on_field(
             .expect("as published nothing is gossiped"),
         Form::Hardened => config(variant, form, (4, 0)),
     };
-    let mut polls = Polls::on_trace(network, trace, config);
+    let mut trials = ListTrials::on_trace(network, trace, config);
     let mut events = 0.0;
     let (took, ()) = timed(|| {
         for seed in 0..COUNT {
             let look = 200 + (seed * 400 / COUNT) as usize;
             // Hardened nodes go on telling each other who leads; two seconds are an election.
             let limit = Duration::from_secs(if form == Form::Hardened { 2 } else { 60 });
-            let (values, _) = polls.hold(&Poll { look, initiator: None, limit, seed });
+            let (values, _) = trials.hold(&Trial { look, initiator: None, limit, seed });
             events += value(&values, Metric::Events);
         }
     });
@@ -130,7 +134,7 @@ fn on_field(
 }
 
 fn grown(nodes: u32, (c, f): (u16, u16), form: Form) {
-    let described = scenario::Network {
+    let described = scenario::NetworkSettings {
         nodes,
         start_spread: Duration::ZERO,
         placement: Placement::Mesh,
@@ -143,17 +147,17 @@ fn grown(nodes: u32, (c, f): (u16, u16), form: Form) {
     let placed =
         place(&Placement::Mesh, nodes, &mut Seed::new(1).rng()).expect("a mesh is connected");
     let network = Network::new(&described, placed, nodes, Seed::new(1).rng());
-    let (set_up, mut polls) = timed(|| {
-        let mut rolls = Rolls::complete(nodes);
-        rolls.miss(0, u32::from(c), &mut Seed::new(2).rng());
-        Polls::on(network, rolls, config(Variant::Base, form, (c, f)))
+    let (set_up, mut trials) = timed(|| {
+        let mut lists = MemberLists::complete(nodes);
+        lists.miss(0, u32::from(c), &mut Seed::new(2).rng());
+        ListTrials::on(network, lists, config(Variant::Base, form, (c, f)))
     });
     let rounds = (200_000 / u64::from(nodes)).clamp(10, 1_000);
     let mut unicasts = 0.0;
     let (took, ()) = timed(|| {
         for seed in 0..rounds {
             let limit = Duration::from_secs(1);
-            let (values, _) = polls.hold(&Poll { look: 0, initiator: None, limit, seed });
+            let (values, _) = trials.hold(&Trial { look: 0, initiator: None, limit, seed });
             assert_eq!(value(&values, Metric::WrongLeader), 0.0, "Theorem 1");
             unicasts += value(&values, Metric::Unicasts);
         }
@@ -169,22 +173,6 @@ fn grown(nodes: u32, (c, f): (u16, u16), form: Form) {
 
 fn value(values: &[(Metric, Option<f64>)], metric: Metric) -> f64 {
     values.iter().find(|(one, _)| *one == metric).and_then(|(_, value)| *value).unwrap_or(f64::NAN)
-}
-
-/// Seconds of processor time where the system tells, else of wall time.
-fn timed<T>(work: impl FnOnce() -> T) -> (f64, T) {
-    let (wall, cpu) = (Instant::now(), processor_seconds());
-    let result = work();
-    let took = match (cpu, processor_seconds()) {
-        (Some(before), Some(after)) => after - before,
-        _ => wall.elapsed().as_secs_f64(),
-    };
-    (took, result)
-}
-
-fn processor_seconds() -> Option<f64> {
-    let stat = std::fs::read_to_string("/proc/self/schedstat").ok()?;
-    Some(stat.split_whitespace().next()?.parse::<f64>().ok()? / 1e9)
 }
 
 /// Elections measured on the field.

@@ -19,19 +19,22 @@
     reason = "a benchmark measures real time"
 )]
 
-use std::{alloc::System, cmp::Reverse, collections::BinaryHeap, hint::black_box, time::Instant};
+mod timed;
+
+use std::{alloc::System, cmp::Reverse, collections::BinaryHeap, hint::black_box};
 
 use bellwether_proto::{
     Duration, Input, InputOf, NodeId, Rng, Seed, Time,
     membership::ping::{Config, Message, Ping},
 };
 use bellwether_sim::{
-    engine::{Observer, Sim},
-    network::{Network, place},
+    engine::{Observer, Sim, TraceHash},
     scenario::{self, Delay, DelayLaw, Loss, Per, Placement, Routing, State},
-    trace::TraceHash,
+    world::{Network, place},
 };
+
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
+use timed::timed;
 
 #[global_allocator]
 static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
@@ -122,7 +125,7 @@ struct Outcome {
 // The engine.
 
 fn simulation<O: Observer<Ping>>(nodes: u32, observer: O) -> Sim<Ping, O> {
-    let described = scenario::Network {
+    let described = scenario::NetworkSettings {
         nodes,
         start_spread: Duration::ZERO,
         placement: Placement::Mesh,
@@ -400,20 +403,4 @@ impl Bare for Wheel {
             self.slot += 1;
         }
     }
-}
-
-/// Seconds of processor time where the system tells, else of wall time.
-fn timed<T>(work: impl FnOnce() -> T) -> (f64, T) {
-    let (wall, cpu) = (Instant::now(), processor_seconds());
-    let result = work();
-    let took = match (cpu, processor_seconds()) {
-        (Some(before), Some(after)) => after - before,
-        _ => wall.elapsed().as_secs_f64(),
-    };
-    (took, result)
-}
-
-fn processor_seconds() -> Option<f64> {
-    let stat = std::fs::read_to_string("/proc/self/schedstat").ok()?;
-    Some(stat.split_whitespace().next()?.parse::<f64>().ok()? / 1e9)
 }

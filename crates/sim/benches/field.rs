@@ -19,12 +19,14 @@ use bellwether_proto::{
 };
 use bellwether_sim::{
     engine::Sim,
-    metric::Metric,
-    mobility::generate,
-    run::run,
+    observe::Metric,
+    run::{
+        faults::{ExternalInputs, play},
+        run,
+        world::world,
+    },
     scenario::Scenario,
-    schedule::{Word, play},
-    world::world,
+    world::mobility::generate,
 };
 use rustix::time::{ClockId, clock_gettime};
 
@@ -64,7 +66,8 @@ fn main() {
             Box::new(|_: Peer, seed: Seed, _| Chatter { rng: seed.rng(), next: Time::ZERO });
         let mut sim = Sim::new(network, capacity, Seed::new(1), build, ());
         let begun = Instant::now();
-        play(&mut sim, &scenario, Seed::new(1), Word::none()).expect("nothing to keep connected");
+        play(&mut sim, &scenario, Seed::new(1), ExternalInputs::none())
+            .expect("nothing to keep connected");
         let took = millis(begun);
         let (frames, heard) = (sim.counters().messages, sim.counters().deliveries);
         println!(

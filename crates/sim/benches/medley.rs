@@ -11,19 +11,22 @@
     reason = "a benchmark measures real time"
 )]
 
-use std::{alloc::System, cmp::Reverse, collections::BinaryHeap, hint::black_box, time::Instant};
+mod timed;
+
+use std::{alloc::System, cmp::Reverse, collections::BinaryHeap, hint::black_box};
 
 use bellwether_proto::{
     Boot, Input, Machine, NodeId, Outbox, Peer, Seed, Time,
     membership::medley::{Config, Contact, Form, Medley, Strategy},
 };
 use bellwether_sim::{
-    log::{Entry, Log},
-    metric::Metric,
+    observe::{Entry, Log, Metric},
     run::{run, run_logged},
     scenario::Scenario,
 };
+
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
+use timed::timed;
 
 #[global_allocator]
 static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
@@ -188,20 +191,4 @@ fn bare_loop(nodes: u32, events: u64) -> u64 {
     }
     black_box(table.iter().fold(0_u64, |sum, &at| sum ^ at));
     handled
-}
-
-/// Seconds of processor time where the system tells, else of wall time.
-fn timed<T>(work: impl FnOnce() -> T) -> (f64, T) {
-    let (wall, cpu) = (Instant::now(), processor_seconds());
-    let result = work();
-    let took = match (cpu, processor_seconds()) {
-        (Some(before), Some(after)) => after - before,
-        _ => wall.elapsed().as_secs_f64(),
-    };
-    (took, result)
-}
-
-fn processor_seconds() -> Option<f64> {
-    let stat = std::fs::read_to_string("/proc/self/schedstat").ok()?;
-    Some(stat.split_whitespace().next()?.parse::<f64>().ok()? / 1e9)
 }

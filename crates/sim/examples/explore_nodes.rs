@@ -7,7 +7,7 @@
 
 use std::{process::ExitCode, time::Instant};
 
-use bellwether_sim::{
+use bellwether_sim::check::{
     conformance::{self, subjects, sweep},
     explore::{
         Told,

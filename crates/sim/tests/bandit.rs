@@ -2,12 +2,13 @@
 
 use bellwether_proto::Duration;
 use bellwether_sim::{
-    conformance::{Case, subjects, sweep},
-    log::Log,
-    metric::Metric,
-    run::run,
+    check::conformance::{Case, subjects, sweep},
+    observe::{Log, Metric},
+    run::{
+        bandit::{Account, serve},
+        run,
+    },
     scenario::{Protocol, Scenario},
-    serving::{Account, serve},
 };
 
 const PAPER: &str = r#"
@@ -18,7 +19,7 @@ nodes = 5
 delay = { kind = "uniform", low = "1ms", high = "10ms" }
 [election]
 kind = "bandit"
-profile = "reference"
+form = "reference"
 [election.client]
 requests = 2500
 [election.environment]
@@ -88,7 +89,7 @@ fn hardened_every_request_is_answered_and_no_term_has_two_leaders() {
         let account = account(
             &[
                 &format!("network.nodes={nodes}"),
-                "election.profile=hardened",
+                "election.form=hardened",
                 &format!("election.environment.machines={machines}"),
                 "election.client.requests=1000",
             ],
@@ -115,7 +116,7 @@ fn published_two_may_lead_at_once_under_loss() {
     let several = (0..20).filter(|&seed| {
         let account = account(
             &[
-                "election.profile=published",
+                "election.form=as-published",
                 "network.loss={ kind = \"independent\", rate = 0.2 }",
                 "election.client.requests=500",
             ],

@@ -16,7 +16,7 @@ use bellwether_proto::{
         Bandit, Command, Config, Durable, Event, Feed, Kind, Message, Policy, Profile, Timer,
     },
 };
-use bellwether_sim::explore::{
+use bellwether_sim::check::explore::{
     AnyOrder, Digest, Explored, Judge, Model, Scripted, Step, explore_any_order,
 };
 

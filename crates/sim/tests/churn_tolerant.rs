@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use bellwether_sim::{
-    metric::Metric,
+    observe::Metric,
     run::{Report, run_many},
     scenario::Scenario,
 };

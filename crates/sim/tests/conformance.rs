@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use bellwether_proto::Duration;
-use bellwether_sim::conformance::{Case, Subject, subjects, sweep};
+use bellwether_sim::check::conformance::{Case, Subject, subjects, sweep};
 
 fn named(name: &str) -> Subject {
     subjects().into_iter().find(|subject| subject.name == name).expect("there is one")

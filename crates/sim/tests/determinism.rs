@@ -7,9 +7,9 @@ use std::{
 };
 
 use bellwether_sim::{
-    log::{Entry, Log},
+    observe::{Entry, Log},
     run::{Report, run, run_logged, run_many},
-    scenario::{Loss, Network, Protocol, Scenario, Until},
+    scenario::{Loss, NetworkSettings, Protocol, Scenario, Until},
 };
 
 fn shipped() -> Vec<PathBuf> {
@@ -91,7 +91,7 @@ const PINS: [Pin; 22] = [
     ),
     (
         "announce as published",
-        r#"election = { kind = "announce", variant = "le-m", rules = "as-published", announce = "1s", suppress = "1s", listen = "3s" }"#,
+        r#"election = { kind = "announce", variant = "le-m", form = "as-published", announce = "1s", suppress = "1s", listen = "3s" }"#,
         &[],
         "c8fc862f6ec2b236",
     ),
@@ -117,7 +117,7 @@ const PINS: [Pin; 22] = [
     ("bandit", r#"election = { kind = "bandit", policy = "thompson" }"#, &[], "9564e2821c8c9a4c"),
     (
         "bandit, its client and its environment",
-        r#"election = { kind = "bandit", profile = "reference", client = { requests = 100 }, environment = { kind = "block", machines = "table-1" } }"#,
+        r#"election = { kind = "bandit", form = "reference", client = { requests = 100 }, environment = { kind = "block", machines = "table-1" } }"#,
         &["duration=300s", "network.placement={ kind = 'mesh' }", "fault=[]"],
         "56d6b150af6d7097",
     ),
@@ -148,21 +148,21 @@ const PINS: [Pin; 22] = [
     (
         "churn-tolerant",
         r#"membership = { kind = "medley", period = "1s" }
-        election = { kind = "churn-tolerant", variant = "hybrid", churn = 2, attributes = [3, 1, 4, 1, 5], observers = [2], criterion = "attribute" }"#,
+        election = { kind = "churn-tolerant", variant = "hybrid", c = 2, attributes = [3, 1, 4, 1, 5], observers = [2], criterion = "attribute" }"#,
         &["fault.3={ at = '18s', kind = 'elect', count = 2 }"],
         "1b63877f5f756dfc",
     ),
     (
         "churn-tolerant on lists",
         r#"membership = { kind = "lists", missing = [{ node = 0, from = 4 }, { node = 1, from = 2 }] }
-        election = { kind = "churn-tolerant", form = "as-published", variant = "base", churn = 2 }"#,
+        election = { kind = "churn-tolerant", form = "as-published", variant = "base", c = 2 }"#,
         &["fault=[{ at = '5s', kind = 'elect', count = 2 }]"],
         "757266ee801f6f12",
     ),
     (
         "churn-tolerant on recorded lists",
         r#"membership = { kind = "medley", period = "1s", elections = { count = 5 } }
-        election = { kind = "churn-tolerant", variant = "preferred", churn = 2 }"#,
+        election = { kind = "churn-tolerant", variant = "preferred", c = 2 }"#,
         &["duration=60s"],
         "9b28c7ce51cc7edb",
     ),
@@ -179,7 +179,7 @@ const PINS: [Pin; 22] = [
         "node, leased",
         r#"node = { election = { backup = { mode = "leased", members = ["node-0", "node-1", "node-2"] } } }"#,
         &[],
-        "f9e1e3bf1d760840",
+        "e6cf5832f0ba5e01",
     ),
 ];
 
@@ -206,7 +206,7 @@ fn a_pinned_trace_depends_on_the_seed_and_on_the_world() {
     for pin in &PINS {
         let scenario = pinned(pin);
         let lossier = Loss::Independent { rate: 0.1 };
-        let network = Network { loss: lossier, ..scenario.network.clone() };
+        let network = NetworkSettings { loss: lossier, ..scenario.network.clone() };
         let changed = Scenario { network, ..scenario.clone() };
         for outcome in [run(&scenario, 1), run(&scenario, 2), run(&changed, 1)] {
             traces.push(outcome.unwrap().trace);
@@ -285,7 +285,7 @@ fn the_digest_tells_scenarios_apart_but_not_names() {
         "network.delay={ kind = 'uniform', low = '20ms', high = '20ms' }",
         "duration=181s",
         "until=agreement",
-        "election.rules=corrected",
+        "election.form=corrected",
         "election.suppress=2s",
         "election.criterion=random",
         "election={ kind = 'al', announce = '1s', listen = '5s' }",

@@ -4,7 +4,7 @@
 //! are what they were proposed for: sooner.
 
 use bellwether_sim::{
-    metric::Metric,
+    observe::Metric,
     run::{Report, run_many},
     scenario::Scenario,
 };
@@ -28,7 +28,7 @@ const FIELD: &str = r#"
     kind = "churn-tolerant"
     form = "hardened"
     variant = "base"
-    churn = 4
+    c = 4
     criterion = "identity"
 "#;
 
@@ -46,7 +46,7 @@ const LOSSES: [(f64, u32, [f64; 4]); 4] = [
 fn measured(variant: &str, loss: f64, c: u32, hop: &str, fields: u64) -> Report {
     let mut sets = vec![
         format!("election.variant={variant}"),
-        format!("election.churn={c}"),
+        format!("election.c={c}"),
         format!("network.loss.rate={loss}"),
         format!("network.delay.high={hop}"),
     ];

@@ -4,12 +4,14 @@ use std::{fs, path::Path};
 
 use bellwether_proto::{Duration, election::churn_tolerant::Config};
 use bellwether_sim::{
-    membership_trace::MembershipTrace,
-    metric::Metric,
-    network::{Network, place},
-    polls::{Poll, Polls},
+    lists::{
+        membership_trace::MembershipTrace,
+        trials::{ListTrials, Trial},
+    },
+    observe::Metric,
     run::{Outcome, Report, record_membership, run, run_many},
     scenario::{Protocol, Scenario},
+    world::{Network, place},
 };
 
 fn load(name: &str, sets: &[&str]) -> Scenario {
@@ -53,15 +55,15 @@ fn an_election_does_not_depend_on_those_held_before() {
         let variant = format!("election.variant={variant}");
         let scenario = load("churn-tolerant-recorded.toml", &[&variant, "network.loss.rate=0.15"]);
         let trace = recorded(&scenario, 3);
-        let poll =
-            |look, seed| Poll { look, initiator: None, limit: Duration::from_secs(60), seed };
+        let trial =
+            |look, seed| Trial { look, initiator: None, limit: Duration::from_secs(60), seed };
         let fresh = |look, seed| {
-            let mut polls = Polls::on_trace(network(&scenario, 3), &trace, config(&scenario));
-            polls.hold(&poll(look, seed))
+            let mut trials = ListTrials::on_trace(network(&scenario, 3), &trace, config(&scenario));
+            trials.hold(&trial(look, seed))
         };
-        let mut polls = Polls::on_trace(network(&scenario, 3), &trace, config(&scenario));
+        let mut trials = ListTrials::on_trace(network(&scenario, 3), &trace, config(&scenario));
         for (look, seed) in [(300, 1), (300, 2), (450, 1), (599, 4), (200, 5), (300, 1)] {
-            let held = polls.hold(&poll(look, seed));
+            let held = trials.hold(&trial(look, seed));
             assert_eq!(held, fresh(look, seed), "{variant} look {look} seed {seed}");
         }
         assert_ne!(fresh(300, 1).1, fresh(300, 2).1);
@@ -85,8 +87,8 @@ fn without_loss_unicasts_are_two_for_each_answer_and_one() {
                 kind = "churn-tolerant"
                 form = "as-published"
                 variant = "base"
-                churn = {c}
-                crashes = {f}
+                c = {c}
+                f = {f}
                 ask_self = {ask_self}
                 criterion = "identity"
                 [[fault]]
@@ -132,7 +134,7 @@ fn too_small_a_bound_is_wrong_as_often_as_theory_says_and_repaired() {
 fn on_recorded_lists_health_costs_rank() {
     let on = |variant: &str| {
         let variant = format!("election.variant={variant}");
-        let sets = [&variant, "network.loss.rate=0.2", "election.churn=13"];
+        let sets = [&variant, "network.loss.rate=0.2", "election.c=13"];
         many("churn-tolerant-recorded.toml", 4, &sets)
     };
     let [base, optimistic, preferred, hybrid] = VARIANTS.map(on);
@@ -173,7 +175,7 @@ fn lists_from_a_file_are_elected_on_from_the_time_asked_for() {
         kind = "churn-tolerant"
         form = "as-published"
         variant = "preferred"
-        churn = 13
+        c = 13
         criterion = "identity"
         [[fault]]
         at = "0s"
@@ -234,10 +236,10 @@ fn biased_acknowledgements_make_low_numbers_unhealthy() {
     let (mut low, mut high) = (0, 0);
     for seed in 1..=6 {
         let trace = recorded(&scenario, seed);
-        let mut rolls = bellwether_sim::rolls::Rolls::empty(49);
-        bellwether_sim::rolls::Reel::new(&trace).seek(trace.looks(), &mut rolls);
-        low += rolls.unhealthiness()[..2].iter().sum::<u64>();
-        high += rolls.unhealthiness()[5..].iter().sum::<u64>() * 2 / 44;
+        let mut lists = bellwether_sim::lists::snapshot::MemberLists::empty(49);
+        bellwether_sim::lists::snapshot::ListReplay::new(&trace).seek(trace.looks(), &mut lists);
+        low += lists.unhealthiness()[..2].iter().sum::<u64>();
+        high += lists.unhealthiness()[5..].iter().sum::<u64>() * 2 / 44;
     }
     assert!(low > 2 * high, "{low} against {high}");
 }

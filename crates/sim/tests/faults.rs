@@ -4,8 +4,7 @@ use std::collections::BTreeSet;
 
 use bellwether_proto::{Duration, Time};
 use bellwether_sim::{
-    log::{Entry, Log},
-    metric::Metric,
+    observe::{Entry, Log, Metric},
     run::{Outcome, run, run_logged},
     scenario::Scenario,
 };

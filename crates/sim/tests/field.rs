@@ -4,11 +4,13 @@ use std::sync::Arc;
 
 use bellwether_proto::{Seed, Time};
 use bellwether_sim::{
-    metric::Metric,
-    mobility::Movement,
-    run::run,
+    observe::Metric,
+    run::{
+        run,
+        world::{movement, world},
+    },
     scenario::{Mobility, Scenario, SharedMovement},
-    world::{movement, world},
+    world::mobility::Movement,
 };
 
 const SECTIONS: &str = r#"

@@ -8,8 +8,8 @@ use bellwether_proto::{
 };
 use bellwether_sim::{
     engine::Sim,
-    network::{Network, place},
     scenario::{self, Delay, DelayLaw, Loss, Per, Placement, Routing, State},
+    world::{Network, place},
 };
 use stats_alloc::{INSTRUMENTED_SYSTEM, Region, StatsAlloc};
 
@@ -40,7 +40,7 @@ fn a_hundred_thousand_nodes_fit_in_256_bytes_each_and_no_event_allocates() {
 
 fn pinging(nodes: u32) -> Sim<Ping> {
     let ms = Duration::from_millis;
-    let described = scenario::Network {
+    let described = scenario::NetworkSettings {
         nodes,
         start_spread: Duration::ZERO,
         placement: Placement::Mesh,

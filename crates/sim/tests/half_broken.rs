@@ -12,8 +12,7 @@ use std::fmt::Write as _;
 
 use bellwether_proto::{Duration, NodeId, Rng, Seed, Time};
 use bellwether_sim::{
-    log::{Log, Namings},
-    metric::Metric,
+    observe::{Log, Metric, Namings},
     run::{Outcome, run, run_logged},
     scenario::Scenario,
 };
@@ -71,7 +70,7 @@ fn leader(mode: &str, nodes: u32, seed: u64) -> u32 {
     let peace = scenario(mode, nodes, &[]);
     run_logged(&peace, seed, Log::naming(&namings)).expect("a mesh");
     let named = |node: u32| {
-        let before = |naming: &&bellwether_sim::log::Naming| {
+        let before = |naming: &&bellwether_sim::observe::Naming| {
             naming.node.get() == u64::from(node) && naming.at < Time::ZERO + CUT
         };
         namings.borrow().iter().rev().find(before).and_then(|naming| naming.leader)
@@ -196,7 +195,7 @@ fn wronged(graph: Graph, profile: &str, seed: u64, minutes: u64) -> Wronged {
     let text = text.replace("profile = \"lan\"", &format!("profile = \"{profile}\""));
     let scenario = Scenario::parse("sparse.toml", &text, &[]).expect("a scenario");
     let mut wronged = Wronged::default();
-    let mut count = |entry: bellwether_sim::log::Entry| {
+    let mut count = |entry: bellwether_sim::observe::Entry| {
         let late = u32::from(entry.at > Time::ZERO + CUT + Duration::from_secs(60));
         if entry.what == "emit" && entry.detail.contains("Failed {") {
             wronged.removed += 1;

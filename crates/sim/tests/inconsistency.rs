@@ -5,8 +5,10 @@ use std::{num::NonZeroUsize, path::Path};
 
 use bellwether_proto::{Duration, NodeId};
 use bellwether_sim::{
-    inconsistency::{Course, over_time},
-    membership_trace::{INTERVAL, MembershipTrace},
+    lists::{
+        inconsistency::{Course, over_time},
+        membership_trace::{INTERVAL, MembershipTrace},
+    },
     run::record_membership,
     scenario::Scenario,
 };

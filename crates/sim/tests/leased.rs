@@ -6,11 +6,11 @@ use bellwether_proto::{
     membership::ring::Config,
 };
 use bellwether_sim::{
-    metric::Metric,
+    observe::Metric,
     run::{each_seed, run},
     scenario::{
-        Delay, DelayLaw, Fault, FaultKind, Loss, Network, Per, Placement, Protocol, Routing,
-        Scenario, State, Until, Who,
+        Delay, DelayLaw, Fault, FaultKind, Loss, NetworkSettings, Per, Placement, Protocol,
+        Routing, Scenario, State, Until, Who,
     },
 };
 
@@ -41,7 +41,7 @@ fn hostile(seed: u64, flavour: Flavour, allowed: i32, waits: bool) -> Scenario {
         name: "hostile".into(),
         duration: ms(32_000),
         until: Until::Duration,
-        network: Network {
+        network: NetworkSettings {
             nodes: 3 + rng.below(8) as u32,
             start_spread: ms(1_000),
             placement: Placement::Mesh,

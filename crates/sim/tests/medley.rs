@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use bellwether_sim::{
-    metric::Metric,
+    observe::Metric,
     run::{Outcome, Report, run, run_many},
     scenario::Scenario,
 };

@@ -7,10 +7,10 @@ use bellwether_proto::{
 };
 use bellwether_sim::{
     engine::Sim,
-    membership_trace::{Change, INTERVAL, Lister, MembershipTrace, Recorder, inject},
-    network::{Network, place},
+    lists::membership_trace::{Change, INTERVAL, Lister, MembershipTrace, Recorder, inject},
     run::record_membership,
     scenario::Scenario,
+    world::{Network, place},
 };
 use rayon::prelude::*;
 

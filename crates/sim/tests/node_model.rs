@@ -8,7 +8,7 @@ use bellwether_proto::{
     Duration, Time,
     node::{Plan, Protocol, TimingProfile},
 };
-use bellwether_sim::explore::{
+use bellwether_sim::check::explore::{
     Explored, Told,
     nodes::{Case, Tally, cases},
     replay,
@@ -42,7 +42,7 @@ struct Sum {
 
 impl Sum {
     fn add(&mut self, explored: Explored<Tally>) {
-        use bellwether_sim::explore::{Judge, nodes::Shipped};
+        use bellwether_sim::check::explore::{Judge, nodes::Shipped};
         self.states += explored.states;
         Shipped::merge(&mut self.tally, explored.tally);
     }

@@ -12,7 +12,7 @@ use std::fmt::Write as _;
 
 use bellwether_proto::{Duration, Epoch, NodeId, Seed, Time};
 use bellwether_sim::{
-    log::{Log, Naming, Namings},
+    observe::{Log, Naming, Namings},
     run::run_logged,
     scenario::Scenario,
 };

@@ -6,8 +6,11 @@ use bellwether_proto::{
     membership::ring::{Config, Points, Ring},
 };
 use bellwether_sim::{
-    arbitrating::{RingJudge, RingMember, RingTally},
-    explore::{self, Explorable, Kind, Model, Settings},
+    check::explore::{
+        self, Explorable, Kind, Model, Settings,
+        ring::{RingJudge, RingTally},
+    },
+    observe::RingMember,
 };
 
 type Explored = explore::Explored<RingTally>;

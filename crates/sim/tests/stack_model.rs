@@ -4,12 +4,12 @@
 use std::collections::BTreeMap;
 
 use bellwether_proto::{
-    Boot, Duration, Election, Epoch, NodeId, Peer, Seed, Time,
+    Boot, Duration, Election, ElectionId, Epoch, NodeId, Peer, Seed, Time,
     election::churn_tolerant::{self, Variant},
     membership::medley::{self, Contact, Strategy},
-    stack::{self, Group, Stack},
+    stack::{self, Stack},
 };
-use bellwether_sim::explore::{Explored, Judge, Kind, Model, Settings, Step, explore};
+use bellwether_sim::check::explore::{Explored, Judge, Kind, Model, Settings, Step, explore};
 
 /// What a node says of who leads never carries a smaller epoch than before, unless its disk was lost.
 #[derive(Clone, Default)]
@@ -58,7 +58,7 @@ fn node(me: Peer, durable: Option<stack::Durable>) -> Stack {
     let contact =
         |id| Contact { id: NodeId::new(id), distance: 1.0, neighbour: true, member: true };
     let contacts = (0..COUNT).filter(|&id| id != me.id.get()).map(contact).collect();
-    let elections = [(Group::named("main"), election)];
+    let elections = [(ElectionId::named("main"), election)];
     Stack::new(me, membership, &elections, Seed::new(me.id.get() + 1), durable, contacts)
 }
 

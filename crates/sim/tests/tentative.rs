@@ -7,9 +7,9 @@ use std::{cell::RefCell, collections::BTreeSet, rc::Rc};
 
 use bellwether_proto::NodeId;
 use bellwether_sim::{
-    conformance::{Case, Subject, Trial, subjects},
+    check::conformance::{Case, Subject, Trial, subjects},
     invariant::ActsWhenConfirmed,
-    log::{Log, Namings},
+    observe::{Log, Namings},
     run::run_logged,
 };
 

@@ -7,7 +7,7 @@ use std::fs;
 
 use bellwether_proto::{Duration, election::announce::Suppression};
 use bellwether_sim::scenario::{
-    DelayLaw, Distances, Every, FaultKind, Lack, Loss, MoveLaw, Network, Place, Placement,
+    DelayLaw, Distances, Every, FaultKind, Lack, Loss, MoveLaw, NetworkSettings, Place, Placement,
     Protocol, Routing, Scenario, State, Until, Who,
 };
 use proptest::prelude::*;
@@ -110,7 +110,7 @@ fn files_that_cannot_be_read_say_why() {
     fs::write(folder.join("largest"), vec![b'#'; 1 << 20]).unwrap();
     for (name, problem) in [
         ("none", "there is no such file"),
-        ("", "is a directory, not a scenario file"),
+        ("", "is a directory"),
         ("binary", "is not UTF-8 text: byte 8 does not fit"),
         ("large", "is larger than 1 MiB"),
         ("largest", "is missing"),
@@ -213,7 +213,7 @@ fn faults_of_hosts_are_read_as_written() {
 fn what_is_left_out_has_its_default() {
     let text = "name = 'd'\nduration = '1s'\n[network]\nnodes = 2\n\
                 [membership]\nkind = 'ping'\nperiod = '20ms'\ntimeout = '5ms'";
-    let Network { start_spread, placement, delay, loss, routing, .. } =
+    let NetworkSettings { start_spread, placement, delay, loss, routing, .. } =
         parse(text, &[]).unwrap().network;
     assert_eq!(start_spread, Duration::ZERO);
     assert_eq!(placement, Placement::Mesh);
@@ -244,7 +244,7 @@ fn overrides_replace_and_create_values() {
     let sets = [
         "network.delay.high=70ms",
         "network.placement={ kind = 'mesh' }",
-        "election.rules=as-published",
+        "election.form=as-published",
         "fault.0.at=5s",
         "fault.2.count=2",
         "until=agreement",
@@ -314,9 +314,13 @@ fn random_repetitions_come_as_often_as_they_should() {
     let starts = |seed| {
         let mut starts = 0;
         let mut count =
-            |entry: bellwether_sim::log::Entry| starts += u32::from(entry.what == "boot");
-        bellwether_sim::run::run_logged(&scenario, seed, bellwether_sim::log::Log::to(&mut count))
-            .unwrap();
+            |entry: bellwether_sim::observe::Entry| starts += u32::from(entry.what == "boot");
+        bellwether_sim::run::run_logged(
+            &scenario,
+            seed,
+            bellwether_sim::observe::Log::to(&mut count),
+        )
+        .unwrap();
         starts - 2
     };
     let [one, other] = [starts(1), starts(2)];
@@ -354,6 +358,76 @@ fn every_shipped_scenario_is_right_and_so_are_its_suggestions() {
             let result = Scenario::load(&path, &[set.trim_matches('\'').to_owned()]);
             assert_eq!(result.is_err(), refused, "{}: --set {hint}: {result:?}", path.display());
         }
+    }
+}
+
+#[test]
+fn the_shipped_worlds_take_the_shipped_settings() {
+    let settings = toml_files("../../packaging/examples");
+    assert!(settings.len() >= 4);
+    for world in toml_files("../../scenarios/worlds") {
+        for agents in &settings {
+            let scenario = Scenario::load_with(&world, agents, &[]);
+            let scenario = scenario.unwrap_or_else(|error| panic!("{error}"));
+            assert!(matches!(scenario.protocol, Protocol::Node(_)));
+        }
+    }
+}
+
+const WORLD: &str = "name = 'w'\nduration = '60s'\nnetwork = { nodes = 4 }\n";
+
+fn with_settings(world: &str, agents: &str, sets: &[&str]) -> Result<Scenario, String> {
+    static FILES: std::sync::atomic::AtomicU32 = std::sync::atomic::AtomicU32::new(0);
+    let number = FILES.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+    let file = |name: &str| {
+        let name = format!("bellwether-{}-{number}-{name}.toml", std::process::id());
+        std::env::temp_dir().join(name)
+    };
+    let (world_file, agents_file) = (file("world"), file("agents"));
+    fs::write(&world_file, world).expect("written");
+    fs::write(&agents_file, agents).expect("written");
+    let sets: Vec<String> = sets.iter().map(ToString::to_string).collect();
+    let read = Scenario::load_with(&world_file, &agents_file, &sets);
+    for file in [world_file, agents_file] {
+        fs::remove_file(file).expect("removed");
+    }
+    read.map_err(|error| error.to_string())
+}
+
+#[test]
+fn the_nodes_of_a_world_are_agents_with_the_settings() {
+    let agents = "cluster = 'c'\nkey_file = '/k'\njoin = ['a:1']\ntiming = 'wan'\n\
+                  membership = { exponent = 2.0 }\n[election.disk]\nmode = 'leased'\n\
+                  members = ['roof', 'cellar', 'kitchen']\n[hook.h]\ncommand = ['/no/such']\n";
+    let scenario = with_settings(WORLD, agents, &["node.timing.beat=650ms"]).unwrap();
+    let Protocol::Node(nodes) = &scenario.protocol else { panic!("{scenario:?}") };
+    let named = [0, 1, 2, 3].map(|node| nodes.name_of(node));
+    assert_eq!(named, ["cellar", "kitchen", "roof", "node-3"]);
+    assert_eq!([0, 1, 2, 3].map(|node| nodes.of(node).elections.len()), [1, 1, 1, 0]);
+    assert_eq!(nodes.common.timing.profile.name(), "wan");
+    assert_eq!(nodes.common.timing.beat, Duration::from_millis(650));
+    assert_eq!(nodes.common.exponent, Some(2.0));
+    let written = format!(
+        "{WORLD}[node]\ntiming = {{ profile = 'wan', beat = '650ms' }}\nmembership.exponent = 2\n\
+         [node.election.disk]\nmode = 'leased'\nmembers = ['cellar', 'kitchen', 'roof']\n"
+    );
+    assert_eq!(parse(&written, &[]).unwrap(), scenario, "what an operator writes a scenario says");
+}
+
+#[test]
+fn worlds_and_settings_that_contradict_each_other_are_refused() {
+    let members = "[election.e]\nmode = 'leased'\nmembers = ['a', 'b', 'c', 'd', 'e']\n";
+    for (world, agents, problem) in [
+        ("[node]\n", "", "node says what the nodes run, and so does --settings"),
+        ("[election]\nkind = 'al'\n", "", "election says what the nodes run, and so does"),
+        ("", members, "node names 5 members and voters, and there are 4 nodes"),
+        ("", "[election.e]\nrole = 'observer'\n", "are of a node that never leads \"e\""),
+        ("", "tming = 'wan'\n", "tming is not a key here; did you mean timing?"),
+        ("", "[timing]\nbeat = '3s'\n", "node.timing.beat = '3s' must be shorter than period"),
+        ("", "timing = \n", "not TOML"),
+    ] {
+        let error = with_settings(&format!("{WORLD}{world}"), agents, &[]).unwrap_err();
+        assert!(error.contains(problem) && error.contains("allowed: "), "{error}");
     }
 }
 

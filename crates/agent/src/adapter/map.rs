@@ -12,7 +12,7 @@ use crate::{
 };
 
 impl Adapter {
-    pub(super) fn central_status(&self, group: Group) -> Option<CentralStatus> {
+    pub(super) fn central_status(&self, group: ElectionId) -> Option<CentralStatus> {
         let machine = self.node.central(group)?.machine();
         let answer = machine.answer()?;
         Some(CentralStatus {

@@ -6,13 +6,13 @@ use crate::handle::Request;
 impl Adapter {
     /// Which elections hooks forbid it to lead.
     pub(crate) fn set_dirty(&mut self, now: Time, elections: &BTreeSet<String>, inbox: &Inbox) {
-        let groups = elections.iter().map(|name| Group::named(name)).collect();
+        let groups = elections.iter().map(|name| ElectionId::named(name)).collect();
         self.input(now, Input::Command(Command::Bar(groups)), inbox);
     }
 
     /// What it is worth from now on.
     pub(crate) fn set_priority(&mut self, now: Time, name: &str, worth: u32, inbox: &Inbox) {
-        self.input(now, Input::Command(Command::Priority(Group::named(name), worth)), inbox);
+        self.input(now, Input::Command(Command::Priority(ElectionId::named(name), worth)), inbox);
     }
 
     /// Tries this address from now on.
@@ -81,7 +81,7 @@ impl Adapter {
                     })?,
                 };
                 let group = self.tallies[at].group;
-                self.command(now, Command::Report { group, of, percent: cost }, inbox)
+                self.command(now, Command::Report { election: group, of, percent: cost }, inbox)
             }
             Request::Tags(changes) => {
                 let mut about = self.node.plan().about.clone();

@@ -125,7 +125,7 @@ fn what_the_disk_refuses_is_not_said_and_the_answer_says_why_until_it_is_taken()
     let epoch: Epoch = alone.says().epoch.unwrap().parse().unwrap();
     drop(alone.adapter);
     let kept = Store::open(Some(&data), None).unwrap().durable();
-    let kept = kept.elections.get(&Group::named("backup")).cloned();
+    let kept = kept.elections.get(&ElectionId::named("backup")).cloned();
     let Some(node::Kept::Announced(announce::Durable { max_epoch, .. })) = kept else {
         panic!("{kept:?}")
     };

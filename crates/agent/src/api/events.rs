@@ -17,11 +17,7 @@ use serde_json::json;
 use tokio::time::timeout;
 
 use super::{Api, Place, Problem, places::Answering};
-use crate::{
-    config::{event_name, parse_duration},
-    handle::Handle,
-    status::Event,
-};
+use crate::{config::event_name, handle::Handle, status::Event};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -54,7 +50,7 @@ async fn poll(
     index: u64,
     wait: Option<&str>,
 ) -> Result<Response, Problem> {
-    let wait = match wait.map(parse_duration) {
+    let wait = match wait.map(str::parse::<bellwether_proto::Duration>) {
         None => Duration::ZERO,
         Some(Ok(wait)) if wait.as_micros() <= LONGEST.as_micros() as u64 => {
             Duration::from_micros(wait.as_micros())

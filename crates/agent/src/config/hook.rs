@@ -7,13 +7,10 @@ use std::{
 };
 
 use bellwether_proto::{Duration, node::check_name};
+use bellwether_settings::{Field, Result, error::similar, field::NAMES};
 use rustix::process::geteuid;
 
-use super::{
-    Election,
-    error::similar,
-    field::{Field, NAMES, Result},
-};
+use super::Election;
 use crate::{status::EventKind, trust};
 
 /// A command to run when something happens.
@@ -77,10 +74,10 @@ fn one(name: &str, field: Field<'_>, elections: &[Election]) -> Result<Hook> {
         return Err(field.error_unquoted(problem).with_allowed(NAMES));
     }
     let mut section = field.section()?;
-    let command = section.require("command", "command = [\"/path/to/program\", \"argument\"]")?;
+    let command = section.require("command", "[\"/path/to/program\", \"argument\"]")?;
     let events = section.take("events");
     let election = section.take("election");
-    let timeout = section.or("timeout", TIMEOUT, Field::duration)?;
+    let timeout = section.or("timeout", TIMEOUT, Field::wait)?;
     let reconcile = section.take("reconcile");
     let user = section.take("user").map(|field| user(&field)).transpose()?;
     let command = program(&command)?;
@@ -136,7 +133,7 @@ fn user(field: &Field<'_>) -> Result<User> {
 /// Program and arguments, of which the program must be there and not be somebody else's to change.
 pub(super) fn program(field: &Field<'_>) -> Result<Vec<String>> {
     let example = "a list: [\"/path/to/program\", \"argument\"]; no shell reads it";
-    let items = field.strict_list(example)?;
+    let items = field.list().map_err(|error| error.with_allowed(example))?;
     let Some(first) = items.first() else {
         return Err(field.error("names no program").with_allowed(example));
     };
@@ -177,7 +174,7 @@ pub(super) fn check_program(field: &Field<'_>, path: &Path) -> Result<()> {
 }
 
 fn kinds(field: &Field<'_>) -> Result<Vec<EventKind>> {
-    let items = field.list()?;
+    let items = field.one_or_more()?;
     if items.is_empty() {
         return Err(field.error("names no event").with_allowed("events, or no such key for all"));
     }

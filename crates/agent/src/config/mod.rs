@@ -9,7 +9,6 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use self::field::{Field, Result};
 pub use bellwether_proto::node::{
     AnnouncedSettings as Announced, CentralSettings as Central, ElectionSettings as Election,
     EventualSettings as Eventual, Feedback, Keeping, LearnedSettings as Learned,
@@ -17,40 +16,31 @@ pub use bellwether_proto::node::{
     Timing, TimingProfile as Profile,
 };
 use bellwether_proto::node::{check_name, packet::Dialect};
+use bellwether_settings::{Field, Result, Section, field::NAMES, host::Host, node::node};
+pub use bellwether_settings::{Place, SettingsError, error::quote, node::Membership};
 
 pub use self::{
-    error::{ConfigError, Place, quote},
     explain::{Explained, ExplainedElection, explain},
     hook::{Hook, User},
-    membership::Membership,
     seed::Seed,
     show::{Change, Setting},
     socket::{Group, Socket},
     source::{Flag, Inputs},
 };
 pub(crate) use self::{
-    error::{hidden, similar},
-    field::parse_duration,
     hook::{event_name, is_about_leading},
     seed::parse_address,
 };
 use crate::{log::Form, neighbours::Table, status::Position};
+pub(crate) use bellwether_settings::error::{hidden, similar};
 
-mod central;
-mod election;
-mod error;
 mod explain;
-mod field;
 mod hook;
-mod learned;
-mod leased;
-mod membership;
+mod neighbours;
 mod seed;
 mod show;
 mod socket;
 mod source;
-mod timing;
-mod tree;
 
 /// What an agent is to be.
 #[derive(Clone, Debug, PartialEq)]
@@ -151,8 +141,8 @@ impl Config {
     ///
     /// # Errors
     ///
-    /// [`ConfigError`]: the first thing wrong, and where. Nothing is used then.
-    pub fn load(inputs: &Inputs) -> std::result::Result<Self, ConfigError> {
+    /// [`SettingsError`]: the first thing wrong, and where. Nothing is used then.
+    pub fn load(inputs: &Inputs) -> Result<Self> {
         let tree = inputs.tree()?;
         let mut root = Field::root(&tree).section()?;
         let name = root.take("name");
@@ -163,7 +153,7 @@ impl Config {
         };
         let key_file = root.require("key_file", KEY_FILE)?;
         let mut config = Self::new(name, cluster, path(&key_file)?);
-        config.bind = root.or("bind", BIND, |field| field.listen(PORT))?;
+        config.bind = root.or("bind", BIND, |field| listen(field, PORT))?;
         config.advertise = root.or("advertise", Vec::new(), addresses)?;
         config.join = root.or("join", Vec::new(), seed::read)?;
         config.multicast = root.or("multicast", MULTICAST, multicast)?;
@@ -182,16 +172,19 @@ impl Config {
         config.record = root.take("record").map(|field| path(&field)).transpose()?;
         config.record_limit =
             root.or("record_limit", RECORD_LIMIT, |field| field.integer(1..=RECORD_MOST))?;
-        if let Some(field) = root.take("timing") {
-            config.timing = timing::read(field.section()?)?;
-        }
-        if let Some(field) = root.take("membership") {
-            config.membership = Membership::read(field.section()?)?;
-        }
-        config.position =
-            root.take("position").map(|field| membership::position(&field)).transpose()?;
+        config.position = root.take("position").map(|field| position(&field)).transpose()?;
         config.tags = root.or("tags", BTreeMap::new(), |field| tags(field.clone()))?;
-        (config.elections, config.tables) = election::read(root.take("election"), &config)?;
+        let host = Host::Agent { name: &config.name, keeps: config.data_dir.is_some() };
+        let read = node(&mut root, host)?;
+        (config.timing, config.membership) = (read.timing, read.membership);
+        config.elections.clear();
+        for election in read.elections {
+            if let Some(field) = election.neighbours {
+                let table = neighbours::table(field.section()?)?;
+                config.tables.insert(election.settings.name.clone(), table);
+            }
+            config.elections.push(election.settings);
+        }
         config.check_multicast(&root)?;
         config.hooks = hook::read(root.take("hook"), &config.elections)?;
         root.end()?;
@@ -201,12 +194,22 @@ impl Config {
 }
 
 impl Config {
+    /// How much the near are preferred.
+    pub fn exponent(&self) -> f64 {
+        self.membership.exponent.unwrap_or(self.timing.profile.probing().0)
+    }
+
+    /// Who is probed out of proportion.
+    pub fn feedback(&self) -> Feedback {
+        self.membership.feedback.unwrap_or(self.timing.profile.probing().1)
+    }
+
     /// Whether anything here is decided by multicast.
     pub fn is_multicast(&self) -> bool {
         self.elections.iter().any(|election| election.mode.is_multicast())
     }
 
-    fn check_multicast(&self, root: &field::Section<'_>) -> Result<()> {
+    fn check_multicast(&self, root: &Section<'_>) -> Result<()> {
         let multicast = self.elections.iter().find(|election| election.mode.is_multicast());
         let Some(election) = multicast.filter(|_| !self.bind.is_ipv4()) else { return Ok(()) };
         let mode = election.mode.name();
@@ -228,7 +231,7 @@ fn path(field: &Field<'_>) -> Result<PathBuf> {
 }
 
 /// The machine's own name, if it may be one.
-fn host_name(root: &field::Section<'_>) -> Result<String> {
+fn host_name(root: &Section<'_>) -> Result<String> {
     let uname = rustix::system::uname();
     let host = uname.nodename().to_string_lossy();
     match check_name(&host) {
@@ -240,10 +243,34 @@ fn host_name(root: &field::Section<'_>) -> Result<String> {
     }
 }
 
+fn position(field: &Field<'_>) -> Result<Position> {
+    const EXAMPLE: &str = "two numbers, in metres: [2.5, 10]";
+    let pair = field.pair().map_err(|error| error.with_allowed(EXAMPLE))?;
+    let [x, y] = pair.map(|field| field.between(-Position::FARTHEST, Position::FARTHEST));
+    Ok(Position { x: x? as f32, y: y? as f32 })
+}
+
+/// Something this agent listens on.
+fn listen(field: &Field<'_>, port: u16) -> Result<SocketAddr> {
+    let allowed = format!("IP:PORT, such as 0.0.0.0:{port} or [::1]:{port}");
+    let text = field.text()?;
+    let address: SocketAddr = text.parse().map_err(|_| {
+        let problem = match text.parse::<IpAddr>() {
+            Ok(_) => "has no port",
+            Err(_) => "is not an address",
+        };
+        field.error(problem).with_allowed(allowed.clone())
+    })?;
+    if address.ip().is_multicast() {
+        return Err(field.error("is a multicast address").with_allowed(allowed));
+    }
+    Ok(address)
+}
+
 fn addresses(field: &Field<'_>) -> Result<Vec<SocketAddr>> {
     let mut found = Vec::new();
-    for item in field.list()? {
-        let address = item.listen(PORT)?;
+    for item in field.one_or_more()? {
+        let address = listen(&item, PORT)?;
         if address.ip().is_unspecified() || address.port() == 0 {
             let error = item.error("is no place where others could reach this node");
             return Err(error.with_allowed(format!("IP:PORT, such as 192.0.2.7:{PORT}")));
@@ -261,8 +288,8 @@ fn addresses(field: &Field<'_>) -> Result<Vec<SocketAddr>> {
 }
 
 fn multicast(field: &Field<'_>) -> Result<SocketAddrV4> {
-    match field.listen(PORT)? {
-        SocketAddr::V4(group) if group.ip().is_multicast() && group.port() != 0 => Ok(group),
+    match field.text()?.parse() {
+        Ok(SocketAddr::V4(group)) if group.ip().is_multicast() && group.port() != 0 => Ok(group),
         _ => {
             let error = field.error("is no multicast group of IPv4");
             Err(error.with_allowed(format!("224.0.0.0 to 239.255.255.255, such as {MULTICAST}")))
@@ -272,7 +299,7 @@ fn multicast(field: &Field<'_>) -> Result<SocketAddrV4> {
 
 fn interfaces(field: &Field<'_>) -> Result<Vec<String>> {
     let mut found = Vec::new();
-    for item in field.list()? {
+    for item in field.one_or_more()? {
         let name = item.text()?;
         let fits = |c: char| c.is_ascii_graphic() && !matches!(c, '/' | ':');
         if name.is_empty() || name.len() > 15 || !name.chars().all(fits) {
@@ -307,12 +334,12 @@ fn host_names(field: &Field<'_>) -> Result<Vec<String>> {
         "*" => Err(item.error("would let any web page ask").with_allowed("host names, one by one")),
         _ => Err(item.error("is not a host name").with_allowed("a host name, without port")),
     };
-    field.list()?.iter().map(one).collect()
+    field.one_or_more()?.iter().map(one).collect()
 }
 
 /// Anybody on the network may connect to an address that is not loopback: there must be a secret.
 fn api(field: &Field<'_>, config: &Config) -> Result<SocketAddr> {
-    let address = field.listen(API_PORT)?;
+    let address = listen(field, API_PORT)?;
     if address == config.bind && address.port() != 0 {
         let error = field.error("is where other agents are listened to (bind)");
         return Err(error.with_allowed(format!("another port, such as {API_PORT}")));
@@ -332,7 +359,7 @@ fn tags(field: Field<'_>) -> Result<BTreeMap<String, String>> {
     }
     let one = |(key, field): (&str, Field<'_>)| {
         if let Err(problem) = check_name(key) {
-            return Err(field.error_unquoted(problem).with_allowed(field::NAMES));
+            return Err(field.error_unquoted(problem).with_allowed(NAMES));
         }
         Ok((key.to_owned(), field.shown(TAG_BYTES)?.to_owned()))
     };
@@ -347,9 +374,9 @@ const BIND: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), PORT
 /// Of those that stay within an organisation.
 const MULTICAST: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(239, 192, 77, 38), PORT);
 const API: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), API_PORT);
-const CLUSTER: &str = "cluster = \"garden\", or --cluster garden: the same on every node";
+const CLUSTER: &str = "\"garden\", or --cluster garden: the same on every node";
 const KEY_FILE: &str =
-    "key_file = \"/etc/bellwether/cluster.key\", or --key-file; `bellwether keygen` makes one";
+    "\"/etc/bellwether/cluster.key\", or --key-file; `bellwether keygen` makes one";
 /// More than a day of one that leads fifteen others; and a tebibyte.
 const RECORD_LIMIT: u32 = 256;
 const RECORD_MOST: u32 = 1 << 20;

@@ -6,11 +6,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::{
-    PORT,
-    field::{Field, Result},
-    hook, is_host_name,
-};
+use bellwether_settings::{Field, Result};
+
+use super::{PORT, hook, is_host_name};
 
 /// Whom to talk to first: an address, or a source of addresses that is asked again and again.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
@@ -49,7 +47,7 @@ impl fmt::Display for Seed {
 
 pub(super) fn read(field: &Field<'_>) -> Result<Vec<Seed>> {
     let mut found = Vec::new();
-    for item in field.list()? {
+    for item in field.one_or_more()? {
         let seed = one(&item)?;
         if found.contains(&seed) {
             return Err(item.error("is there twice").with_allowed("each address once"));

@@ -4,14 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use bellwether_proto::node::Role;
 
-use super::{
-    Config, Mode, Setting as Shown, central,
-    election::variant_name,
-    error::Place,
-    hook::event_name,
-    leased,
-    tree::{Node, Tree, Value},
+use bellwether_settings::{
+    Place, Tree,
+    election::{FLAVOURS, VARIANTS},
+    tree::{Node, Value},
 };
+
+use super::{Config, Mode, Setting as Shown, hook::event_name, neighbours};
 use crate::status::Position;
 
 /// One field as it is in force.
@@ -117,7 +116,7 @@ impl Config {
             }
             match &election.mode {
                 Mode::Eventual(eventual) => {
-                    add("variant", quoted(&variant_name(eventual.variant)));
+                    add("variant", quoted(&named(&VARIANTS, eventual.variant)));
                     add("c", eventual.c.to_string());
                     add("f", eventual.f.to_string());
                     add("margin", eventual.margin.to_string());
@@ -140,7 +139,7 @@ impl Config {
                 }
                 Mode::Leased(leased) => {
                     add("members", list(&leased.members));
-                    add("flavour", quoted(&leased::flavour_name(leased.flavour)));
+                    add("flavour", quoted(&named(&FLAVOURS, leased.flavour)));
                     add("drift", leased.drift.to_string());
                     let criterion = if leased.learned.is_some() { "learned" } else { "hash" };
                     add("criterion", quoted(&criterion));
@@ -150,7 +149,7 @@ impl Config {
                     }
                 }
                 Mode::Central(central) => {
-                    let shown = central::shown(
+                    let shown = neighbours::shown(
                         central,
                         self.tables.get(&election.name),
                         self.timing.profile,
@@ -178,6 +177,11 @@ impl Config {
 
 fn quoted(value: &impl ToString) -> String {
     format!("{:?}", value.to_string())
+}
+
+/// As it is written.
+fn named<T: Copy + PartialEq>(names: &[(&'static str, T)], value: T) -> &'static str {
+    names.iter().find(|(_, one)| *one == value).map_or("", |one| one.0)
 }
 
 fn list<T: ToString>(values: &[T]) -> String {

@@ -2,7 +2,7 @@
 
 use std::{fs, path::PathBuf};
 
-use super::field::{Field, Result};
+use bellwether_settings::{Field, Result};
 
 /// Where those on the same machine ask.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]

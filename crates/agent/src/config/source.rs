@@ -2,15 +2,15 @@
 
 use std::{
     ffi::OsString,
-    fs,
-    io::{self, Read as _},
+    fs, io,
     path::{Path, PathBuf},
 };
 
-use super::{
-    error::{ConfigError, Place, quote, similar},
-    field::Result,
-    tree::{Given, Layer, Tree},
+use bellwether_settings::{
+    Place, Result, SettingsError, Tree,
+    error::{quote, similar},
+    file::read_text,
+    tree::{Given, Layer},
 };
 
 /// Where to look, weakest first. What is said later wins, field by field.
@@ -37,12 +37,12 @@ pub struct Flag {
 
 impl Inputs {
     pub(super) fn tree(&self) -> Result<Tree> {
-        let mut tree = Tree::new();
+        let mut tree = Tree::default();
         if let Some(file) = &self.file {
-            tree.add_file(file.display().to_string(), read(file)?)?;
+            tree.add_file(file.display().to_string(), read_text(file, FILE)?)?;
         }
         for file in self.directory.as_deref().map_or(Ok(Vec::new()), files)? {
-            tree.add_file(file.display().to_string(), read(&file)?)?;
+            tree.add_file(file.display().to_string(), read_text(&file, FILE)?)?;
         }
         self.add_variables(&mut tree)?;
         self.add_flags(&mut tree)?;
@@ -68,14 +68,14 @@ impl Inputs {
                     None => "is not known".to_owned(),
                 };
                 let known: Vec<&str> = known.collect();
-                return Err(ConfigError::new(place, "", problem).with_allowed(known.join(", ")));
+                return Err(SettingsError::new(place, "", problem).with_allowed(known.join(", ")));
             };
             let Some(value) = value.to_str() else {
-                let error = ConfigError::new(place, setting.field, "is not UTF-8 text");
+                let error = SettingsError::new(place, setting.field, "is not UTF-8 text");
                 return Err(error.with_allowed("text"));
             };
             if value.is_empty() {
-                let error = ConfigError::new(place, setting.field, "is empty");
+                let error = SettingsError::new(place, setting.field, "is empty");
                 return Err(error.with_allowed("a value, or no such variable"));
             }
             found.push((setting, name, value));
@@ -101,21 +101,7 @@ impl Inputs {
             }
         }
         for Flag { value, .. } in self.flags.iter().filter(|flag| flag.name == "--set") {
-            let name = format!("--set {value}");
-            let place = Place::Flag { name: name.clone() };
-            let example = "FIELD=VALUE, such as timing.period=200ms or election.web.c=6";
-            let Some((path, text)) = value.split_once('=') else {
-                let error = ConfigError::new(place, "", "has no = in it");
-                return Err(error.with_allowed(example));
-            };
-            let keys: Vec<&str> = path.trim().split('.').collect();
-            if keys.iter().any(|key| key.is_empty()) || keys.len() > DEEPEST {
-                let error = ConfigError::new(place, path, "is not the path of a field");
-                return Err(error.with_allowed(example));
-            }
-            let text = text.trim().to_owned();
-            let given = Given::Toml(text.clone());
-            tree.add_value(Layer::Flag { name, text }, &keys, given);
+            tree.set(value, "FIELD=VALUE, such as timing.period=200ms or election.web.c=6")?;
         }
         Ok(())
     }
@@ -205,12 +191,12 @@ fn add(
                 Shape::Number => Given::Toml(text.to_owned()),
                 _ => Given::Text(text.to_owned()),
             };
-            tree.add_value(layer(text), &[setting.field], given);
+            tree.add_value(layer(text), &[setting.field], given)
         }
         Shape::List => {
             let items: Vec<String> = split().map(str::to_owned).collect();
             let list = Given::List(items);
-            tree.add_value(layer(&values.join(",")), &[setting.field], list);
+            tree.add_value(layer(&values.join(",")), &[setting.field], list)
         }
         Shape::Pairs(below) => {
             for pair in split() {
@@ -220,47 +206,16 @@ fn add(
                         Layer::Variable { name, .. } => Place::Variable { name },
                         Layer::Flag { name, .. } => Place::Flag { name },
                     };
-                    let error = ConfigError::new(place, setting.field, "has no = in it");
+                    let error = SettingsError::new(place, setting.field, "has no = in it");
                     let example = if below.is_some() { "NAME=MODE" } else { "KEY=VALUE" };
                     return Err(error.with_found(Some(pair)).with_allowed(example));
                 };
                 let path: Vec<&str> = [setting.field, key].into_iter().chain(below).collect();
-                tree.add_value(layer(value), &path, Given::Text(value.to_owned()));
+                tree.add_value(layer(value), &path, Given::Text(value.to_owned()))?;
             }
+            Ok(())
         }
     }
-    Ok(())
-}
-
-fn read(path: &Path) -> Result<String> {
-    let failed = |problem: String| {
-        let place = Place::File { file: quote(&path.display().to_string()) };
-        ConfigError::new(place, "", problem)
-    };
-    let unreadable = |error: io::Error| {
-        let problem = match error.kind() {
-            io::ErrorKind::NotFound => "there is no such file".to_owned(),
-            io::ErrorKind::PermissionDenied => "may not be read".to_owned(),
-            _ => format!("cannot be read: {error}"),
-        };
-        failed(problem).with_allowed("a TOML file; `bellwether init` writes one").caused_by(error)
-    };
-    let file = fs::File::open(path).map_err(unreadable)?;
-    if file.metadata().map_err(unreadable)?.is_dir() {
-        return Err(
-            failed("is a directory".to_owned()).with_allowed("a file here, or --config-dir")
-        );
-    }
-    let mut bytes = Vec::new();
-    file.take(LARGEST + 1).read_to_end(&mut bytes).map_err(unreadable)?;
-    if bytes.len() as u64 > LARGEST {
-        return Err(failed("is larger than 1 MiB".to_owned()).with_allowed("a TOML file"));
-    }
-    let text = String::from_utf8(bytes).map_err(|error| {
-        let byte = error.utf8_error().valid_up_to();
-        failed(format!("is not UTF-8 text: byte {byte} does not fit")).with_allowed("UTF-8 text")
-    })?;
-    Ok(text.strip_prefix('\u{feff}').map_or(text.clone(), str::to_owned))
 }
 
 fn files(directory: &Path) -> Result<Vec<PathBuf>> {
@@ -271,7 +226,9 @@ fn files(directory: &Path) -> Result<Vec<PathBuf>> {
             io::ErrorKind::NotADirectory => "is not a directory".to_owned(),
             _ => format!("cannot be read: {error}"),
         };
-        ConfigError::new(place, "", problem).with_allowed("a directory of *.toml").caused_by(error)
+        SettingsError::new(place, "", problem)
+            .with_allowed("a directory of *.toml")
+            .caused_by(error)
     };
     let entries = fs::read_dir(directory).map_err(failed)?;
     let paths = entries.map(|entry| entry.map(|entry| entry.path()));
@@ -281,7 +238,5 @@ fn files(directory: &Path) -> Result<Vec<PathBuf>> {
     Ok(paths)
 }
 
-/// Largest file. Arbitrary, but far above any real one.
-const LARGEST: u64 = 1 << 20;
-/// Deepest path of `--set`; no field lies deeper than three.
-const DEEPEST: usize = 8;
+const FILE: &str =
+    "a TOML file, or --config-dir with a directory of them; `bellwether init` writes one";

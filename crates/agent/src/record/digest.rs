@@ -60,9 +60,9 @@ impl Digest {
         let reason = rejected.map_or("", Rejected::reason);
         Sink::u8(self, 5);
         Sink::bytes(self, reason.as_bytes());
-        for group in node.groups() {
+        for group in node.elections() {
             // The evidence is left out: it is for people, and in words of this build.
-            let Leadership { leader, epoch, mode, settled, valid_until, why: _ } =
+            let Leadership { leader, epoch, mode, settled, valid_until, .. } =
                 node.leadership_of(group, now);
             (leader, epoch, mode, settled, valid_until).hash(self);
         }

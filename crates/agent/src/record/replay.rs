@@ -3,8 +3,8 @@
 use std::{io::Read, path::Path};
 
 use bellwether_proto::{
-    Duration, EffectOf, Leadership, Machine as _, Outbox, OutboxOf, Rejected, Seed, Time,
-    node::Node, stack::Group,
+    Duration, EffectOf, ElectionId, Leadership, Machine as _, Outbox, OutboxOf, Rejected, Seed,
+    Time, node::Node,
 };
 
 use super::{
@@ -21,7 +21,7 @@ pub struct Replay {
     digest: Digest,
     inputs: u64,
     began: Option<Time>,
-    names: Vec<(Group, String)>,
+    names: Vec<(ElectionId, String)>,
 }
 
 /// What came of one input.
@@ -89,7 +89,8 @@ impl Replay {
             path: path.to_owned(),
             problem: error.to_string(),
         })?;
-        let names = plan.seats.iter().map(|seat| (Group::named(&seat.name), seat.name.clone()));
+        let names =
+            plan.seats.iter().map(|seat| (ElectionId::named(&seat.name), seat.name.clone()));
         let names = names.collect();
         let durable = Some(header.durable.clone());
         Ok(Self {

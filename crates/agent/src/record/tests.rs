@@ -7,12 +7,11 @@ use std::{
 };
 
 use bellwether_proto::{
-    Boot, Duration, Input, InputOf, Machine as _, NodeId, Outbox, Peer, Seed, Time,
+    Boot, Duration, ElectionId, Input, InputOf, Machine as _, NodeId, Outbox, Peer, Seed, Time,
     node::{
         Command, ElectionSettings, Fact, LeasedSettings, Message, ModeSettings, Node, Settings,
         TimingProfile,
     },
-    stack::Group,
 };
 
 use super::{format::put_frame, *};
@@ -128,7 +127,7 @@ fn recorded(limit: u64) -> (Vec<u8>, Option<String>) {
             due = give(now, at, Input::Timeout, &mut waiting);
         }
     }
-    let elect = Input::Command(Command::Elect(Group::named("nonsense")));
+    let elect = Input::Command(Command::Elect(ElectionId::named("nonsense")));
     nodes[0].give(now, elect);
     nodes[0].give(now, Input::Leave);
     let ended = nodes[0].ended.take();

@@ -18,7 +18,7 @@ use std::{
 };
 
 use bellwether_hosts::Net;
-use bellwether_proto::{Boot, Epoch, NodeId, Peer, stack::Group};
+use bellwether_proto::{Boot, ElectionId, Epoch, NodeId, Peer};
 use serde_json::{Value, json};
 
 use crate::{
@@ -48,7 +48,7 @@ fn disk(folder: &Path, host: usize, age: u64) {
         "leased" => json!({ "leased": epoch }),
         _ => json!({ "ballot": { "voters": {}, "term": age } }),
     };
-    let elections = MODES.map(|mode| (Group::named(mode).to_string(), kept(mode)));
+    let elections = MODES.map(|mode| (ElectionId::named(mode).to_string(), kept(mode)));
     let elections: serde_json::Map<String, Value> = elections.into_iter().collect();
     let file = json!({
         "id": format!("{:016x}", id(host).get()),

@@ -22,10 +22,9 @@ use std::{
 use bellwether_hosts::Net;
 use bellwether_proto::{NodeId, Seed, Time, topology::Graph};
 use bellwether_sim::{
-    log::{Log, Namings},
-    run::run_logged,
+    observe::{Log, Namings},
+    run::{run_logged, world::movement},
     scenario::Scenario,
-    world::movement,
 };
 
 use crate::{
@@ -109,7 +108,7 @@ impl Walk {
             kind = "central"
             profile = "cel"
             beacon = "{BEACON}"
-            neighbour_timeout = "{SILENCE}"
+            silence = "{SILENCE}"
             "#,
             self.step.as_millis() * self.places.len() as u128,
             nodes.len(),

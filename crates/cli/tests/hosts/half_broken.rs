@@ -17,7 +17,7 @@ use std::{
 use bellwether_hosts::Net;
 use bellwether_proto::{NodeId, Seed, Time};
 use bellwether_sim::{
-    log::{Log, Namings},
+    observe::{Log, Namings},
     run::run_logged,
     scenario::Scenario,
 };

@@ -245,7 +245,9 @@ pub(crate) struct Busy(Vec<Child>);
 
 impl Busy {
     pub(crate) fn of(count: usize) -> Self {
-        let hog = || Command::new("sh").args(["-c", "while :; do :; done"]).spawn();
+        // Ends with the test, should that be killed.
+        let hog = "while kill -0 $PPID; do :; done";
+        let hog = || Command::new("sh").args(["-c", hog]).spawn();
         Self((0..count).map(|_| hog().expect("a shell")).collect())
     }
 }

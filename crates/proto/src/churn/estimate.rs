@@ -100,14 +100,14 @@ pub enum Method {
 pub struct Version {
     /// One more than the largest its author had seen.
     pub number: u64,
-    /// Its author.
+    /// The node that made this version.
     pub by: NodeId,
 }
 
 /// CHURN: what to tell the others.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Notice {
-    /// The bound.
+    /// The bound on `c` that it says.
     pub c: u32,
     /// How new it is.
     pub version: Version,

@@ -86,9 +86,9 @@ fn possible(nodes: u32, reports: &[Report]) -> impl Iterator<Item = &Report> {
 /// How to read the reports of a round.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Rule {
-    /// Algorithm 7.
+    /// As Algorithm 7 has it.
     Published(Guard),
-    /// By responses.
+    /// By the share of all responses that named another than the best: [`fractional`].
     Fractional,
 }
 
@@ -116,7 +116,7 @@ impl Feedback {
         Some(c1)
     }
 
-    /// `c2`.
+    /// The estimate `c2`.
     pub fn c(&self) -> f64 {
         self.window.c()
     }

@@ -55,7 +55,7 @@ impl Precision {
         Self { p: if p.is_nan() { 0.5 } else { p.clamp(0.0, 1.0) }, ..self }
     }
 
-    /// `x`.
+    /// The confidence `x` that is asked for.
     pub fn confidence(self) -> f64 {
         self.confidence
     }

@@ -46,23 +46,23 @@ pub enum Message {
         sample: u32,
         /// Which part, from zero, and how many there are.
         part: (u8, u8),
-        /// The members.
+        /// The members that the asked node lists.
         members: Vec<NodeId>,
     },
     /// FEEDBACKVALUE: in an election of mine so many of so many answers named another than the best.
     Report {
         /// Answers that named another.
         missing: u32,
-        /// All answers.
+        /// How many answers there were in all.
         responses: u32,
     },
     /// CHURN: this is `c` now.
     Notice {
-        /// The bound.
+        /// The bound on `c` that is told.
         c: u32,
         /// How new it is.
         version: u64,
-        /// Whose version.
+        /// The node that made this version.
         by: NodeId,
         /// What it rests on.
         method: u8,
@@ -85,7 +85,7 @@ pub struct Survey {
     me: NodeId,
     churn: Churn,
     rng: Rng,
-    /// For answers.
+    /// How long answers are waited for.
     timeout: Duration,
     number: u32,
     asking: Option<Asking>,
@@ -162,7 +162,7 @@ impl Survey {
         out.extend(notice.map(told));
     }
 
-    /// Another leads.
+    /// Another node leads from now on.
     pub fn on_leader_changed(&mut self) {
         self.churn.on_leader_changed();
     }

@@ -28,7 +28,7 @@ impl Window {
         }
     }
 
-    /// `c2`.
+    /// The estimate `c2`.
     pub fn c(&self) -> f64 {
         self.c
     }

@@ -102,7 +102,7 @@ pub struct Brought {
 /// How a word is sent besides directly.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Detour {
-    /// By these.
+    /// The nodes that carry it.
     pub by: Vec<NodeId>,
     /// How often it may be handed on to others that know no way either.
     pub hops: u8,

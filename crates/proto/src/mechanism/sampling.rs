@@ -26,7 +26,7 @@ pub struct Weighted {
 }
 
 impl Weighted {
-    /// No positions.
+    /// A sampler without positions.
     pub const fn new() -> Self {
         Self { tree: Vec::new(), len: 0, total: 0 }
     }
@@ -138,13 +138,13 @@ impl Weighted {
 pub struct Bag {
     /// [`MANY`] for those in `many`.
     few: Vec<u16>,
-    /// By position.
+    /// Weights, ordered by position.
     many: Vec<(usize, u32)>,
     sums: Weighted,
 }
 
 impl Bag {
-    /// No positions.
+    /// A bag without positions.
     pub const fn new() -> Self {
         Self { few: Vec::new(), many: Vec::new(), sums: Weighted::new() }
     }

@@ -16,6 +16,20 @@ pub trait TimerKind: Copy + fmt::Debug + 'static {
     fn index(self) -> usize;
 }
 
+/// Makes an enum a [`TimerKind`]: its variants, in declaration order.
+macro_rules! timer_kinds {
+    ($timer:ident: $($kind:ident),+) => {
+        impl $crate::mechanism::timers::TimerKind for $timer {
+            const ALL: &'static [Self] = &[$(Self::$kind),+];
+
+            fn index(self) -> usize {
+                self as usize
+            }
+        }
+    };
+}
+pub(crate) use timer_kinds;
+
 /// A deadline or none for each of `N` kinds.
 ///
 /// ```
@@ -42,7 +56,7 @@ pub struct Timers<K, const N: usize> {
 }
 
 impl<K: TimerKind, const N: usize> Timers<K, N> {
-    /// Nothing armed.
+    /// A table in which nothing is armed.
     pub const fn new() -> Self {
         assert!(K::ALL.len() == N, "one slot for each kind");
         Self { deadlines: [Time::NEVER; N], kind: core::marker::PhantomData }
@@ -54,13 +68,13 @@ impl<K: TimerKind, const N: usize> Timers<K, N> {
         self.deadlines[kind.index()] = at;
     }
 
-    /// Disarms `kind`.
+    /// Disarms the timer `kind`.
     #[inline]
     pub fn clear(&mut self, kind: K) {
         self.deadlines[kind.index()] = Time::NEVER;
     }
 
-    /// Disarms everything.
+    /// Disarms all of them.
     pub fn clear_all(&mut self) {
         self.deadlines = [Time::NEVER; N];
     }

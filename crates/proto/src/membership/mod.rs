@@ -1,5 +1,6 @@
 //! Membership: who is there.
 
 pub mod medley;
+#[cfg(feature = "research")]
 pub mod ping;
 pub mod ring;

@@ -16,7 +16,7 @@ use core::convert::Infallible;
 use crate::{
     id::{NodeId, Peer},
     machine::{Input, InputOf, Machine, OutboxOf, Rejected},
-    mechanism::timers::{TimerKind, Timers},
+    mechanism::timers::{Timers, timer_kinds},
     rng::{Rng, Seed},
     time::{Duration, Time},
     wire::{DecodeError, Reader, Sink, Wire},
@@ -74,7 +74,7 @@ pub enum Message {
         /// The asker's round.
         round: u32,
     },
-    /// I am.
+    /// Answers a ping: the sender is alive.
     Ack {
         /// The round of the ping it answers.
         round: u32,
@@ -107,13 +107,7 @@ pub enum Timer {
     Round,
 }
 
-impl TimerKind for Timer {
-    const ALL: &'static [Self] = &[Self::Check, Self::Round];
-
-    fn index(self) -> usize {
-        self as usize
-    }
-}
+timer_kinds!(Timer: Check, Round);
 
 /// One pinging node.
 #[derive(Clone, Debug, Eq, PartialEq)]

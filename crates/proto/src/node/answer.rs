@@ -9,30 +9,32 @@ use super::{
 use crate::{
     churn::estimate::ChurnEstimate,
     epoch::Epoch,
-    id::{NodeId, Peer},
+    id::{ElectionId, NodeId, Peer},
     leadership::{Election as _, Leadership, Mode, Why},
     membership::medley::{DetailsTooLong, Medley},
-    stack::Group,
     time::{Duration, Time},
 };
 
 impl Node {
-    /// Who it is.
+    /// Its identity, and which of its lives this is.
     pub const fn me(&self) -> Peer {
         self.me
     }
 
     /// What it was told to be, as it is now.
+    #[cfg_attr(not(feature = "research"), doc(hidden))]
     pub const fn plan(&self) -> &Plan {
         &self.plan
     }
 
-    /// The membership.
+    /// The membership below the elections.
+    #[cfg_attr(not(feature = "research"), doc(hidden))]
     pub const fn membership(&self) -> &Medley {
         self.stack.membership()
     }
 
-    /// What is known of `c`.
+    /// What is known of `c`, the number of lists that a live node may be missing from.
+    #[cfg_attr(not(feature = "research"), doc(hidden))]
     pub fn churn(&self, now: Time) -> Option<ChurnEstimate> {
         self.stack.churn(now)
     }
@@ -54,6 +56,11 @@ impl Node {
             Time::NEVER => Duration::ZERO,
             due => now.since(due),
         }
+    }
+
+    /// The other members, suspects included, by identity.
+    pub fn members(&self) -> impl Iterator<Item = Peer> {
+        self.membership().members().map(|member| Peer::new(member.id, member.boot))
     }
 
     /// How often it has contradicted an accusation.
@@ -85,12 +92,12 @@ impl Node {
     }
 
     /// The elections, in the order of the settings.
-    pub fn groups(&self) -> impl Iterator<Item = Group> {
+    pub fn elections(&self) -> impl Iterator<Item = ElectionId> {
         self.seats.iter().map(|seat| seat.group)
     }
 
     /// Who leads an election, as this node can honestly answer at `now`, which may be later than the last input.
-    pub fn leadership_of(&self, group: Group, now: Time) -> Leadership {
+    pub fn leadership_of(&self, group: ElectionId, now: Time) -> Leadership {
         match self.position(group) {
             Ok(at) => self.answer(at, now),
             Err(_) => Leadership::unknown(Mode::Eventual, Why::NotRunning),
@@ -99,12 +106,12 @@ impl Node {
 
     /// Since when this node has claimed to lead an election without its claim being confirmed, if so. It does not answer that
     /// it leads meanwhile.
-    pub fn tentative_since(&self, group: Group) -> Option<Time> {
+    pub fn tentative_since(&self, group: ElectionId) -> Option<Time> {
         self.stack.election(group)?.tentative()
     }
 
     /// What others believe, as they last said: who leads, under which epoch.
-    pub fn beliefs_of(&self, group: Group) -> BTreeMap<NodeId, (NodeId, Epoch)> {
+    pub fn beliefs_of(&self, group: ElectionId) -> BTreeMap<NodeId, (NodeId, Epoch)> {
         let Ok(at) = self.position(group) else { return BTreeMap::new() };
         match &self.seats[at].contest {
             Contest::Eventual => self.seats[at].beliefs.clone(),
@@ -115,7 +122,7 @@ impl Node {
     }
 
     /// Why nobody leads, in words, if the answer itself does not say.
-    pub fn obstacle_of(&self, group: Group, now: Time) -> Option<String> {
+    pub fn obstacle_of(&self, group: ElectionId, now: Time) -> Option<String> {
         let seat = &self.seats[self.position(group).ok()?];
         // The answer itself says that.
         if seat.barred.is_some() {
@@ -130,7 +137,7 @@ impl Node {
     }
 
     /// What was learnt of those who may lead, the best first.
-    pub fn scores_of(&self, group: Group) -> Vec<Score> {
+    pub fn scores_of(&self, group: ElectionId) -> Vec<Score> {
         match self.position(group).map(|at| &self.seats[at].contest) {
             Ok(Contest::Leased(leased)) => leased.scores(),
             Ok(Contest::Learned(learned)) => learned.scores(),
@@ -139,28 +146,31 @@ impl Node {
     }
 
     /// How much an election has said.
-    pub fn sent_of(&self, group: Group) -> Sent {
+    pub fn sent_of(&self, group: ElectionId) -> Sent {
         self.position(group).map(|at| self.seats[at].sent).unwrap_or_default()
     }
 
-    /// A leased election.
-    pub fn leased(&self, group: Group) -> Option<&Founding> {
+    /// The machine of a leased election.
+    #[cfg_attr(not(feature = "research"), doc(hidden))]
+    pub fn leased(&self, group: ElectionId) -> Option<&Founding> {
         match &self.seats[self.position(group).ok()?].contest {
             Contest::Leased(leased) => Some(leased),
             _ => None,
         }
     }
 
-    /// A learned election.
-    pub fn learned(&self, group: Group) -> Option<&Voters> {
+    /// The machine of a learned election.
+    #[cfg_attr(not(feature = "research"), doc(hidden))]
+    pub fn learned(&self, group: ElectionId) -> Option<&Voters> {
         match &self.seats[self.position(group).ok()?].contest {
             Contest::Learned(learned) => Some(learned),
             _ => None,
         }
     }
 
-    /// A central election.
-    pub fn central(&self, group: Group) -> Option<&Names> {
+    /// The machine of a central election.
+    #[cfg_attr(not(feature = "research"), doc(hidden))]
+    pub fn central(&self, group: ElectionId) -> Option<&Names> {
         match &self.seats[self.position(group).ok()?].contest {
             Contest::Central(central) => Some(central),
             _ => None,
@@ -168,7 +178,7 @@ impl Node {
     }
 
     /// Whether hooks forbid this node to lead, or its role does.
-    pub fn observes(&self, group: Group) -> bool {
+    pub fn observes(&self, group: ElectionId) -> bool {
         self.position(group).is_ok_and(|at| self.stands(at).observer)
     }
 
@@ -176,7 +186,7 @@ impl Node {
     ///
     /// # Errors
     ///
-    /// [`DetailsTooLong`].
+    /// [`DetailsTooLong`] says by how much.
     pub fn fits(&self, about: &About) -> Result<(), DetailsTooLong> {
         about.to_details(self.standings()).map(|_| ())
     }

@@ -29,9 +29,8 @@ use crate::{
         leased::Flavour,
     },
     epoch::Epoch,
-    id::{Boot, NodeId, Peer},
+    id::{Boot, ElectionId, NodeId, Peer},
     membership::medley::{Addresses, MOST_ADDRESSES},
-    stack::Group,
     time::Duration,
     wire::{DecodeError, Reader, Sink, Wire},
 };
@@ -385,7 +384,7 @@ impl Wire for Fact {
 
 impl Wire for Command {
     fn encode(&self, sink: &mut impl Sink) {
-        let put = |sink: &mut _, kind: u8, group: &Group| {
+        let put = |sink: &mut _, kind: u8, group: &ElectionId| {
             Sink::u8(sink, kind);
             Sink::u32(sink, group.number());
         };
@@ -396,8 +395,8 @@ impl Wire for Command {
                 put(sink, 2, group);
                 sink.u64(to.get());
             }
-            Self::Report { group, of, percent } => {
-                put(sink, 3, group);
+            Self::Report { election, of, percent } => {
+                put(sink, 3, election);
                 sink.u64(of.get());
                 sink.u8(*percent);
             }
@@ -427,7 +426,7 @@ impl Wire for Command {
             1 => Self::Resign(group(reader)?),
             2 => Self::Transfer(group(reader)?, id(reader)?),
             3 => Self::Report {
-                group: group(reader)?,
+                election: group(reader)?,
                 of: id(reader)?,
                 percent: reader.u8("percent")?,
             },
@@ -552,8 +551,8 @@ fn id(reader: &mut Reader<'_>) -> Read<NodeId> {
     reader.u64("identity").map(NodeId::new)
 }
 
-fn group(reader: &mut Reader<'_>) -> Read<Group> {
-    reader.u32("election").map(Group::from_number)
+fn group(reader: &mut Reader<'_>) -> Read<ElectionId> {
+    reader.u32("election").map(ElectionId::from_number)
 }
 
 fn put_epoch(sink: &mut impl Sink, epoch: Epoch) {

@@ -28,21 +28,33 @@ use super::{Contest, Event, Fact, Node, founding, record::KeptRecord, voters::Ke
 use crate::{
     election::{announce, churn_tolerant},
     epoch::Epoch,
+    id::ElectionId,
     machine::{Effect, EffectOf, Input, InputOf, OutboxOf},
-    stack::Group,
     time::{Duration, Time},
 };
 
-/// All that must survive a restart.
+/// All that must survive a restart. A host writes it down whole, and gives it to the next life.
+///
+/// ```
+/// use bellwether_proto::{node::Durable, wire::{Reader, Wire}};
+///
+/// let state = Durable::default();
+/// let mut bytes = Vec::new();
+/// state.encode(&mut bytes);
+/// let next_life = Durable::decode(&mut Reader::new(&bytes));
+/// assert_eq!(next_life, Ok(state));
+/// ```
 #[derive(Clone, Debug, Default, Hash, PartialEq)]
 pub struct Durable {
-    /// Of each election.
-    pub elections: BTreeMap<Group, Kept>,
+    /// What each election must not forget.
+    #[cfg_attr(not(feature = "research"), doc(hidden))]
+    pub elections: BTreeMap<ElectionId, Kept>,
     /// What the node is good for, if that is kept.
+    #[cfg_attr(not(feature = "research"), doc(hidden))]
     pub record: Option<KeptRecord>,
 }
 
-/// Of one election.
+/// What one election must not forget.
 #[derive(Clone, Debug, Hash, PartialEq)]
 pub enum Kept {
     /// The tokens of an eventual one.
@@ -111,12 +123,12 @@ impl Disk {
     }
 
     /// Whether an election has to wait for the write that is under way, or for the next one.
-    pub(super) fn holds(&self, durable: &Durable, group: Group) -> bool {
+    pub(super) fn holds(&self, durable: &Durable, group: ElectionId) -> bool {
         self.writing.is_some() && !self.has(durable, group)
     }
 
     /// Whether what an election must not forget is there.
-    fn has(&self, durable: &Durable, group: Group) -> bool {
+    fn has(&self, durable: &Durable, group: ElectionId) -> bool {
         let kept = durable.elections.get(&group);
         kept.is_none_or(|kept| kept.is_kept_by(self.written.elections.get(&group)))
     }
@@ -183,7 +195,7 @@ impl Node {
         else {
             return;
         };
-        let seat = message.group().and_then(|group| self.position(group).ok());
+        let seat = message.election().and_then(|group| self.position(group).ok());
         match seat.filter(|&at| self.disk.holds(&self.durable, self.seats[at].group)) {
             Some(at) => self.seats[at].held.push(effect),
             None => out.push(effect),
@@ -314,7 +326,7 @@ impl Node {
     }
 
     /// Since when what would have to be on disk for an election to name somebody under this epoch is being written.
-    pub(super) fn unkept_since(&self, group: Group, epoch: Option<Epoch>) -> Option<Time> {
+    pub(super) fn unkept_since(&self, group: ElectionId, epoch: Option<Epoch>) -> Option<Time> {
         let (_, since) = self.disk.writing.as_ref()?;
         let epoch = epoch.filter(|_| self.disk.holds(&self.durable, group))?;
         let written = self.disk.written.elections.get(&group);

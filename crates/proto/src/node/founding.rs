@@ -10,8 +10,8 @@
 //!            same list as we do--------> Inside    founds a ring with them
 //! Inside   --out of the ring, or nobody
 //!            has led for too long------> Quiet
-//! Inside   --looks for its ring, and most
-//!            members are Ready---------> Quiet     nobody can lead in it
+//! Inside   --looks for its ring in vain, as
+//!            most members are in none--> Quiet     nobody can lead in it
 //! Inside   --Ready---------------------> Inside    Inside, if somebody leads; Ready, to one that founds with us
 //! any      --the disk refuses, or has
 //!            recovered-----------------> Quiet     what we said last may not have been kept
@@ -104,6 +104,8 @@ pub struct Founding {
     beliefs: BTreeMap<NodeId, (NodeId, Epoch)>,
     /// Who last said that it is inside, and when.
     inside: Option<(NodeId, Time)>,
+    /// When others last said that they are in no ring: that they are ready, or look for one.
+    outside: BTreeMap<NodeId, Time>,
     /// Those that would found a ring with us, and since when it is they.
     list: Vec<Fact>,
     listed: Time,
@@ -135,7 +137,7 @@ struct Ready {
     alone: Option<Time>,
 }
 
-/// Between members.
+/// What members of a leased election say to each other.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub struct Message {
     /// Of everything safety rests on, as the sender has it set.
@@ -181,6 +183,7 @@ impl Founding {
             standings: BTreeMap::new(),
             beliefs: BTreeMap::new(),
             inside: None,
+            outside: BTreeMap::new(),
             list: Vec::new(),
             listed: Time::ZERO,
             lacking: None,
@@ -198,7 +201,7 @@ impl Founding {
         (self.listed, self.lacking, self.tick) = (now, Some(now), now);
     }
 
-    /// Its configuration.
+    /// What it was built with.
     pub const fn config(&self) -> &FoundingConfig {
         &self.config
     }
@@ -295,7 +298,6 @@ impl Founding {
         let machine = Box::new(leased::Leased::new(ring, self.config.election, self.durable));
         self.stage = Stage::Inside { machine, founders, since: port.now };
         self.told.clear();
-        self.ready.clear();
         self.lacking = Some(port.now);
         // First, as the best begins to claim when it starts.
         let standings = self.standings.clone();
@@ -360,9 +362,10 @@ impl Founding {
                 } else {
                     self.lacking = self.lacking.or(Some(now));
                 }
+                let vain = !active && self.looks_in_vain(now, *since);
                 let since = self.lacking.unwrap_or(now).max(*since);
                 let late = now >= since + self.config.patience();
-                if machine.ring().is_out() || late {
+                if machine.ring().is_out() || late || vain {
                     if active {
                         self.tell(Input::Leave, port);
                     }
@@ -396,7 +399,7 @@ impl Founding {
             (self.list, self.listed) = (list, now);
         }
         let all = self.list.len() == self.config.members.len();
-        let waited = now.since(self.listed) >= self.beat() * if all { 1 } else { 10 };
+        let waited = now.since(self.listed) >= self.beat() * if all { 1 } else { 5 };
         if agreed && waited && self.list.len() >= self.config.needed() {
             let founders = self.list.clone();
             let ring = self.ring(&[]).with_founders(&founders);
@@ -441,7 +444,10 @@ impl Founding {
                 }
             }
             Stage::Quiet | Stage::Outside => {
-                self.note(from, fact, list, port.now);
+                let before = self.ready.get(&from.id).and_then(|ready| ready.alone);
+                let alone = list.iter().all(|fact| fact.life.peer == from);
+                let alone = alone.then(|| before.unwrap_or(port.now));
+                self.ready.insert(from.id, Ready { fact, list, heard: port.now, alone });
                 if matches!(self.stage, Stage::Outside) {
                     let before = self.list.clone();
                     self.look_outside(port);
@@ -450,26 +456,26 @@ impl Founding {
                     }
                 }
             }
-            // We look for a ring. Whom we hoped to join is in none itself, or so many are in none that nobody leads in it.
+            // Whom we hoped to join is in no ring itself.
+            Stage::Inside { .. } if self.inside.is_some_and(|(id, _)| id == from.id) => {
+                self.go_out();
+            }
             Stage::Inside { .. } => {
-                self.note(from, fact, list, port.now);
-                let fresh = |ready: &&Ready| port.now.since(ready.heard) < self.beat() * 2;
-                let outside = 1 + self.ready.values().filter(fresh).count();
-                let hoped = self.inside.is_some_and(|(id, _)| id == from.id);
-                if hoped || outside >= majority(self.config.members.len()) {
-                    self.go_out();
-                }
+                self.outside.insert(from.id, port.now);
             }
             Stage::Gone { .. } => {}
         }
         Ok(())
     }
 
-    fn note(&mut self, from: Peer, fact: Fact, list: Vec<Fact>, now: Time) {
-        let before = self.ready.get(&from.id).and_then(|ready| ready.alone);
-        let alone = list.iter().all(|fact| fact.life.peer == from);
-        let alone = alone.then(|| before.unwrap_or(now));
-        self.ready.insert(from.id, Ready { fact, list, heard: now, alone });
+    /// Whether this node has looked for its ring for a while, and so many others are in none that nobody leads in it. They
+    /// may all look for each other.
+    fn looks_in_vain(&self, now: Time, since: Time) -> bool {
+        let (wait, lately) = (self.beat() * 4, self.beat() * 6);
+        // `bound` lies `quiet` after it was last in a ring.
+        let waited = now >= since + wait && now + self.config.quiet >= self.bound + wait;
+        let outside = 1 + self.outside.values().filter(|&&at| now.since(at) < lately).count();
+        waited && outside >= majority(self.config.members.len())
     }
 
     /// What is in the way of a leader, in words.
@@ -550,6 +556,9 @@ impl Founding {
         }
         match &message.body {
             Body::Machine(message) => {
+                if message.body.looks_for_ring() {
+                    self.outside.insert(from.id, port.now);
+                }
                 if let Some(said) = message.stamp.as_ref().and_then(|stamp| stamp.register) {
                     self.beliefs.insert(from.id, (said.effective().id(), said.epoch));
                 }

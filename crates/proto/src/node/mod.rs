@@ -1,9 +1,12 @@
 //! A node: everything that decides who leads, as one machine.
 //!
-//! Simulator, agent and model checker host this value and nothing else. Below lies a gossip membership, whose leaders are
-//! watched and whose lists are compared (the [`Stack`]); on it and beside it stand any number of named elections, each in
-//! one of five modes. [`Settings`] say what a node is to be, in an operator's words; [`Settings::plan`] makes machines of
-//! them. What a host tells it that is no message is a [`Fact`]; what people ask of it is a [`Command`].
+//! A host makes [`Settings`], in an operator's words, a [`Plan`] of them ([`Settings::plan`]) and a [`Node`] of that. It
+//! gives the node each [`Message`] that arrives, each [`Fact`] that it finds out and each [`Command`] that people give. It
+//! makes [`Durable`] state durable, passes every [`Event`] on, and asks [`Node::leadership_of`] who leads. Simulator, agent
+//! and model checker do just that.
+//!
+//! Inside lies the stack: a gossip membership, whose leaders are watched and whose lists are compared, and the eventual
+//! elections on it. Beside it stand the elections of the other four modes.
 //!
 //! ```text
 //! Message  --of a later life of ours------> stops: answers name nobody, DuplicateIdentity
@@ -18,45 +21,24 @@
 //! Command  --to the election it names
 //! Leave    --hands over what it leads, then says goodbye, then has no deadline
 //! ```
-//!
-//! | file | holds |
-//! |---|---|
-//! | [`settings`], [`timing`] | what a node can be told to be |
-//! | [`plan`] | the table from that to configured machines |
-//! | [`packet`] | the table of packet kinds |
-//! | [`profile`] | what a node tells others of itself |
-//! | [`founding`] | leased elections: how rings come to be |
-//! | [`voters`] | learned elections: who votes |
-//! | [`names`] | central elections: what those on the map are called |
-//! | `relay` | leased and learned elections: words carried on for others |
-//! | `senses` | whether a leader hears and is heard |
-//! | `codec` | how settings, facts and commands are written down |
-//! | `announced`, `disk`, `record`, `near` | announced elections; what survives; what a node is worth; who is near |
-//! | `answer`, `request`, `life`, `below` | what it answers; what it is told and asked; how it starts and ends; the stack |
-//!
-//! Departure: the membership's own durable state is not kept. A host gives every life a larger boot number, so a life
-//! need not remember its incarnation.
-//!
-//! ```
-//! use bellwether_proto::{
-//!     Boot, Duration, Input, Machine, NodeId, Outbox, Peer, Seed, Time,
-//!     node::{ElectionSettings, Node, Settings, TimingProfile},
-//!     stack::Group,
-//! };
-//!
-//! let elections = vec![ElectionSettings::default()];
-//! let plan = Settings::new("kitchen", TimingProfile::Lan.timing(), elections).plan().unwrap();
-//! let me = Peer::new(NodeId::new(1), Boot::new(1));
-//! let mut node = Node::new(me, plan, Seed::new(1), None);
-//! let mut out = Outbox::new();
-//! node.handle(Time::ZERO, Input::Start, &mut out).unwrap();
-//! while let Some((at, _)) = node.deadline().filter(|(at, _)| *at < Time::from_micros(10_000_000)) {
-//!     node.handle(at, Input::Timeout, &mut out).unwrap();
-//!     while out.pop().is_some() {}
-//! }
-//! let answer = node.leadership_of(Group::named("default"), Time::from_micros(10_000_000));
-//! assert_eq!(answer.leader, Some(me.id), "there is nobody else");
-//! ```
+
+// | file | holds |
+// |---|---|
+// | `settings`, `timing` | what a node can be told to be |
+// | `plan` | the table from that to configured machines |
+// | `packet` | the table of packet kinds |
+// | `profile` | what a node tells others of itself |
+// | `founding` | leased elections: how rings come to be |
+// | `voters` | learned elections: who votes |
+// | `names` | central elections: what those on the map are called |
+// | `relay` | leased and learned elections: words carried on for others |
+// | `senses` | whether a leader hears and is heard |
+// | `codec` | how settings, facts and commands are written down |
+// | `announced`, `disk`, `record`, `near` | announced elections; what survives; what a node is worth; who is near |
+// | `answer`, `request`, `life`, `below` | what it answers; what it is told and asked; how it starts and ends; the stack |
+//
+// Departure: the membership's own durable state is not kept. A host gives every life a larger boot number, so a life
+// need not remember its incarnation.
 
 use alloc::{
     boxed::Box,
@@ -72,17 +54,25 @@ use self::{
     senses::Senses, voters::Voters,
 };
 pub use self::{
-    disk::{Durable, Kept},
-    packet::{Carried, Message},
-    plan::{FoundingConfig, Plan, Protocol, SeatPlan, SettingsError, VotersConfig},
+    disk::Durable,
+    packet::Message,
+    plan::{Plan, SettingsError},
     profile::{About, Position, check_name},
-    record::KeptRecord,
     settings::{
         AnnouncedSettings, CentralSettings, ElectionSettings, EventualSettings, Feedback, HIGHEST,
-        Keeping, LEARNED_MARGIN, LearnedSettings, LeasedSettings, ModeSettings, Neighbours,
-        OnIsolation, PRIORITY, Policy, Role, Settings, Spread, TENURE,
+        Keeping, LearnedSettings, LeasedSettings, ModeSettings, Neighbours, OnIsolation, PRIORITY,
+        Policy, Role, Settings, Spread,
     },
-    timing::{Timing, TimingProfile, Watched},
+    timing::{Timing, TimingProfile},
+};
+#[cfg_attr(not(feature = "research"), doc(hidden))]
+pub use self::{
+    disk::Kept,
+    packet::Carried,
+    plan::{FoundingConfig, Protocol, SeatPlan, VotersConfig},
+    record::KeptRecord,
+    settings::{LEARNED_MARGIN, TENURE},
+    timing::Watched,
     voters::KeptBallot,
 };
 use crate::{
@@ -91,14 +81,22 @@ use crate::{
         churn_tolerant,
     },
     epoch::Epoch,
-    id::{Boot, NodeId, Peer},
+    id::{Boot, ElectionId, NodeId, Peer},
     leadership::{Election, Leadership, Mode, Why},
     machine::{EffectOf, Input, InputOf, Machine, Outbox, OutboxOf, Rejected},
     mechanism::paths::Paths,
-    membership::medley::{Addresses, ContactChange, MembershipEvent},
+    membership::medley::ContactChange,
     rng::{Rng, Seed},
-    stack::{self, Group, Stack, Standing},
+    stack::{self, Stack, Standing},
     time::{Duration, Time},
+};
+pub use crate::{
+    election::{
+        central::{Criterion, Hysteresis},
+        churn_tolerant::Variant,
+        leased::Flavour,
+    },
+    membership::medley::{Accusers, Addresses, DetailsTooLong, MembershipEvent},
 };
 
 mod announced;
@@ -106,31 +104,54 @@ mod answer;
 mod below;
 mod codec;
 mod disk;
+#[cfg_attr(not(feature = "research"), doc(hidden))]
 pub mod founding;
 mod life;
+#[cfg_attr(not(feature = "research"), doc(hidden))]
 pub mod names;
 mod near;
+#[cfg_attr(not(feature = "research"), doc(hidden))]
 pub mod packet;
-pub mod plan;
+mod plan;
 mod port;
-pub mod profile;
+mod profile;
 mod record;
 mod relay;
 mod request;
 mod senses;
-pub mod settings;
+mod settings;
 #[cfg(test)]
 mod tests;
-pub mod timing;
+mod timing;
+#[cfg_attr(not(feature = "research"), doc(hidden))]
 pub mod voters;
 
 /// What the host has found out.
+///
+/// ```
+/// use bellwether_proto::{
+///     Boot, Election, Input, Machine, NodeId, Outbox, Peer, Seed, Time, Why,
+///     node::{Fact, Node, Settings, ElectionSettings, TimingProfile},
+/// };
+///
+/// let settings = Settings::new("a", TimingProfile::Lan.timing(), vec![ElectionSettings::default()]);
+/// let me = Peer::new(NodeId::new(1), Boot::new(1));
+/// let mut node = Node::new(me, settings.plan().unwrap(), Seed::new(1), None);
+/// let mut out = Outbox::new();
+/// node.handle(Time::ZERO, Input::Start, &mut out).unwrap();
+/// // Somebody runs a copy of this machine, and started it later.
+/// let copied = Input::Feed(Fact::Superseded(Boot::new(2)));
+/// node.handle(Time::from_micros(9), copied, &mut out).unwrap();
+/// assert_eq!(node.leadership().why, Why::Superseded { by: Boot::new(2) });
+/// assert_eq!(node.deadline(), None, "it has stopped");
+/// ```
+#[non_exhaustive]
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub enum Fact {
     /// This node answered at an address we were told to join.
     Met(NodeId),
     /// Just these are in range of a [central](Neighbours::Given) election.
-    InRange(Group, BTreeSet<NodeId>),
+    InRange(ElectionId, BTreeSet<NodeId>),
     /// A later life of our own identity speaks somewhere.
     Superseded(Boot),
     /// What was to be made durable since the last input is being written, and none of the sends that stood behind it were
@@ -145,27 +166,35 @@ pub enum Fact {
 }
 
 /// What may be asked of a node.
+///
+/// ```
+/// use bellwether_proto::{ElectionId, Input, InputOf, NodeId, node::{Command, Node}};
+///
+/// let backup = ElectionId::named("backup");
+/// let hand_over: InputOf<'_, Node> = Input::Command(Command::Transfer(backup, NodeId::new(3)));
+/// ```
+#[non_exhaustive]
 #[derive(Clone, Debug, Hash, PartialEq)]
 pub enum Command {
     /// Elect, whether or not there is a leader. Eventual elections only.
-    Elect(Group),
+    Elect(ElectionId),
     /// Give up leading; somebody else is elected.
-    Resign(Group),
+    Resign(ElectionId),
     /// Give up leading to this member.
-    Transfer(Group, NodeId),
+    Transfer(ElectionId, NodeId),
     /// The application says how badly a member does, in hundredths: 0 is as it should be.
     Report {
-        /// The election.
-        group: Group,
-        /// Of whom.
+        /// The election that goes by such reports.
+        election: ElectionId,
+        /// The member that the application speaks of.
         of: NodeId,
-        /// How badly.
+        /// How badly it does: 100 is as bad as if it were gone.
         percent: u8,
     },
     /// Be worth this from now on.
-    Priority(Group, u32),
+    Priority(ElectionId, u32),
     /// Do not lead just these until further notice: hooks have yet to undo what leading them before had set up.
-    Bar(BTreeSet<Group>),
+    Bar(BTreeSet<ElectionId>),
     /// Tell others this from now on.
     Introduce(Box<About>),
     /// Tell others from now on that this is where we are reached.
@@ -173,35 +202,61 @@ pub enum Command {
 }
 
 /// What the application should be told.
+///
+/// ```
+/// use bellwether_proto::{NodeId, node::{Event, MembershipEvent}};
+///
+/// let line = |event: &Event| match event {
+///     Event::Membership(MembershipEvent::Left(id)) => format!("{id} said goodbye"),
+///     other => format!("{other:?}"),
+/// };
+/// let event = Event::Membership(MembershipEvent::Left(NodeId::new(3)));
+/// assert_eq!(line(&event), "n3 said goodbye");
+/// ```
+#[non_exhaustive]
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum Event {
     /// Something happened to a member.
     Membership(MembershipEvent),
     /// A later life of our identity runs elsewhere, so this one has stopped.
     DuplicateIdentity {
-        /// That life.
+        /// The later life, which goes on.
         other: Peer,
     },
     /// The node was stopped for so long that it gave up leading.
     Stalled {
-        /// For how long.
+        /// How long after its deadline it was woken.
         lasted: Duration,
     },
     /// The disk refuses what must be kept.
     DiskRefused,
-    /// It takes it again.
+    /// The disk takes again what must be kept.
     DiskRecovered,
 }
 
-/// Why it wants to be woken.
+/// Why a node wants to be woken, for logs.
+///
+/// ```
+/// use bellwether_proto::{
+///     Boot, Input, Machine, NodeId, Outbox, Peer, Seed, Time,
+///     node::{Node, Settings, TimingProfile},
+/// };
+///
+/// let plan = Settings::new("a", TimingProfile::Lan.timing(), vec![]).plan().unwrap();
+/// let mut node = Node::new(Peer::new(NodeId::new(1), Boot::new(1)), plan, Seed::new(1), None);
+/// node.handle(Time::ZERO, Input::Start, &mut Outbox::new()).unwrap();
+/// let (at, why) = node.deadline().unwrap();
+/// println!("sleeps until {at}: {why:?}");
+/// ```
+#[non_exhaustive]
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Timer {
-    /// The stack wants to.
+    /// The membership or an eventual election on it is due.
     Stack(stack::Timer),
-    /// An election beside it wants to.
-    Election(Group),
+    /// An election of another mode is due.
+    Election(ElectionId),
     /// It is alone, and has held an election for as long as it may.
-    Isolation(Group),
+    Isolation(ElectionId),
     /// A sample of what this node is worth is due.
     Record,
     /// The disk is to be asked again, or given up.
@@ -216,7 +271,13 @@ pub enum Timer {
     Leaving,
 }
 
-/// How much an election has said.
+/// How much an election has said: what [`Node::sent_of`] answers.
+///
+/// ```
+/// let sent = bellwether_proto::node::Sent::default();
+/// assert_eq!((sent.all, sent.electing), (0, 0));
+/// ```
+#[non_exhaustive]
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Sent {
     /// Messages, each receiver counted.
@@ -225,12 +286,19 @@ pub struct Sent {
     pub electing: u64,
 }
 
-/// What is known of a candidate of an election that goes by records.
+/// What is known of a candidate of an election that goes by records: what [`Node::scores_of`] answers, the best first.
+///
+/// ```
+/// use bellwether_proto::node::Score;
+///
+/// let line = |score: &Score| format!("{} {:.2}: {}", score.name, score.score, score.why);
+/// ```
+#[non_exhaustive]
 #[derive(Clone, Debug, PartialEq)]
 pub struct Score {
-    /// Who.
+    /// The candidate's identity.
     pub id: NodeId,
-    /// What it is called.
+    /// The candidate's name, empty if it has not introduced itself.
     pub name: String,
     /// From 0 to 1; more is better.
     pub score: f64,
@@ -238,11 +306,36 @@ pub struct Score {
     pub samples: Option<u64>,
     /// Whether it cannot be elected now.
     pub away: bool,
-    /// Why, in words.
+    /// Where the score comes from, in words for people.
     pub why: String,
 }
 
-/// A node.
+/// A node: a [`Machine`] that decides who leads. See the [module](self).
+///
+/// ```
+/// use bellwether_proto::{
+///     Boot, Duration, ElectionId, Input, Machine, NodeId, Outbox, Peer, Seed, Time,
+///     node::{ElectionSettings, ModeSettings, LeasedSettings, Node, Settings, TimingProfile},
+/// };
+///
+/// // Leased, with three members, of which two are needed: alone it leads nothing.
+/// let members = ["kitchen", "cellar", "attic"].map(String::from);
+/// let backup = ElectionSettings::of("backup", ModeSettings::Leased(LeasedSettings::of(members)));
+/// let plan = Settings::new("kitchen", TimingProfile::Lan.timing(), vec![backup]).plan().unwrap();
+/// let me = Peer::new(NodeId::new(1), Boot::new(1));
+/// let mut node = Node::new(me, plan, Seed::new(1), None);
+///
+/// let (mut out, mut now) = (Outbox::new(), Time::ZERO);
+/// node.handle(now, Input::Start, &mut out).unwrap();
+/// while now < Time::ZERO + Duration::from_secs(10) {
+///     while out.pop().is_some() {}
+///     now = node.deadline().expect("it always has something to do").0;
+///     node.handle(now, Input::Timeout, &mut out).unwrap();
+/// }
+/// let backup = ElectionId::named("backup");
+/// assert_eq!(node.leadership_of(backup, now).leader, None);
+/// println!("{}", node.obstacle_of(backup, now).unwrap_or_default());
+/// ```
 #[derive(Clone, Debug)]
 pub struct Node {
     me: Peer,
@@ -285,7 +378,7 @@ pub struct Node {
 /// One election this node takes part in.
 #[derive(Clone, Debug)]
 struct Seat {
-    group: Group,
+    group: ElectionId,
     contest: Contest,
     /// Whether hooks forbid it to lead.
     dirty: bool,
@@ -342,12 +435,12 @@ struct Listed {
     /// Empty if it has not introduced itself.
     name: String,
     /// The elections it takes part in, and what it is there.
-    standings: Vec<(Group, Standing)>,
+    standings: Vec<(ElectionId, Standing)>,
 }
 
 impl Listed {
     /// What it is in an election, if it takes part.
-    fn standing(&self, group: Group) -> Option<Standing> {
+    fn standing(&self, group: ElectionId) -> Option<Standing> {
         self.standings.iter().find(|(theirs, _)| *theirs == group).map(|&(_, standing)| standing)
     }
 }
@@ -361,7 +454,7 @@ impl Node {
         let mut kept = stack::Durable::default();
         let mut seats = Vec::with_capacity(plan.seats.len());
         for seat in &plan.seats {
-            let group = Group::named(&seat.name);
+            let group = ElectionId::named(&seat.name);
             let own = |name| seed.named(name).indexed(u64::from(group.number()));
             let past = durable.elections.get(&group);
             let contest = match &seat.protocol {
@@ -449,9 +542,9 @@ impl Node {
         self
     }
 
-    fn position(&self, group: Group) -> Result<usize, Rejected> {
+    fn position(&self, group: ElectionId) -> Result<usize, Rejected> {
         let at = self.seats.iter().position(|seat| seat.group == group);
-        at.ok_or(Rejected::NoSuchElection { group: group.number() })
+        at.ok_or(Rejected::NoSuchElection { election: group })
     }
 
     /// As others are told.
@@ -463,7 +556,7 @@ impl Node {
         Standing { observer: standing.observer || *dirty || kept_off, ..standing }
     }
 
-    fn standings(&self) -> Vec<(Group, Standing)> {
+    fn standings(&self) -> Vec<(ElectionId, Standing)> {
         (0..self.seats.len()).map(|at| (self.seats[at].group, self.stands(at))).collect()
     }
 }
@@ -494,7 +587,7 @@ impl Node {
         (0..self.seats.len()).for_each(|at| self.with(now, at, out, &mut act));
     }
 
-    fn command_stack(&mut self, now: Time, group: Group, command: churn_tolerant::Command) {
+    fn command_stack(&mut self, now: Time, group: ElectionId, command: churn_tolerant::Command) {
         let command = Input::Command(stack::Command { group, command });
         let told = self.stack.handle(now, command, &mut self.below);
         debug_assert!(matches!(told, Ok(()) | Err(Rejected::NotRunning)), "{told:?}");
@@ -630,7 +723,7 @@ impl Node {
         message: &Message,
         out: &mut OutboxOf<Self>,
     ) -> Result<(), Rejected> {
-        let wrong = |group: Group| Err(Rejected::NoSuchElection { group: group.number() });
+        let wrong = |group: ElectionId| Err(Rejected::NoSuchElection { election: group });
         match message {
             Message::Carried(_) => Err(Rejected::Contradictory { from }),
             Message::Stack(message) => {
@@ -837,7 +930,8 @@ impl Election for Node {
     }
 }
 
-/// In words, for people.
+/// An identity as the agent shows it: sixteen hexadecimal digits.
+#[cfg_attr(not(feature = "research"), doc(hidden))]
 pub fn hex(id: NodeId) -> String {
     format!("{:016x}", id.get())
 }

@@ -57,7 +57,7 @@ pub struct Names {
 /// Between those in range.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub enum Message {
-    /// Between maps.
+    /// What the machine says to others on the map.
     Machine(machine::Message),
     /// What are these called?
     Who(Vec<NodeId>),

@@ -36,24 +36,33 @@ use alloc::{boxed::Box, vec::Vec};
 use super::{founding, names, voters};
 use crate::{
     election::announce,
-    id::{Boot, NodeId, Peer},
-    stack::{self, Group},
+    id::{Boot, ElectionId, NodeId, Peer},
+    stack,
     wire::{DecodeError, Reader, SEALED_ROOM, Sink, Wire},
 };
 
-/// A packet.
+/// What nodes say to each other. A host sends it as a packet, and opens no message: who sent it, the host's seal says.
+///
+/// ```
+/// use bellwether_proto::node::Message;
+///
+/// // The first byte says whose message it is, and nobody has this one.
+/// let error = Message::from_packet(&[63]).unwrap_err();
+/// assert_eq!(error.reason(), "unknown-kind", "of a later version, perhaps: hosts ignore it");
+/// ```
+#[non_exhaustive]
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub enum Message {
     /// Of the membership, of an eventual election on it, or about `c`.
     Stack(stack::Message),
     /// Of an announced election.
-    Announced(Group, announce::Message),
+    Announced(ElectionId, announce::Message),
     /// Of a leased election.
-    Leased(Group, founding::Message),
+    Leased(ElectionId, founding::Message),
     /// Of a learned election.
-    Learned(Group, voters::Message),
+    Learned(ElectionId, voters::Message),
     /// Of a central election.
-    Central(Group, names::Message),
+    Central(ElectionId, names::Message),
     /// One of them on its way by others.
     Carried(Carried),
 }
@@ -63,7 +72,7 @@ pub enum Message {
 pub struct Carried {
     /// Whose word it is.
     pub origin: Peer,
-    /// For whom.
+    /// The node that it is for.
     pub to: NodeId,
     /// Which of its words that others carry, from 1 on.
     pub number: u64,
@@ -224,15 +233,29 @@ pub const LEAST: usize = 32;
 pub(super) const PREFIX: usize = 1 + 4;
 
 impl Message {
+    /// The bytes of a packet that carries this message: what a host seals and sends.
+    pub fn to_packet(&self) -> Vec<u8> {
+        Dialect::Present.encode(self)
+    }
+
+    /// The message that a packet carries. What a later version has put behind it is skipped.
+    ///
+    /// # Errors
+    ///
+    /// [`DecodeError`] names the field and the offset.
+    pub fn from_packet(bytes: &[u8]) -> Result<Self, DecodeError> {
+        Ok(Packet::decode(&mut Reader::new(bytes))?.message)
+    }
+
     /// The election it is of; `None` for the membership and the survey.
-    pub fn group(&self) -> Option<Group> {
+    pub fn election(&self) -> Option<ElectionId> {
         match self {
             Self::Stack(stack::Message::Election(group, _))
             | Self::Announced(group, _)
             | Self::Leased(group, _)
             | Self::Learned(group, _)
             | Self::Central(group, _) => Some(*group),
-            Self::Carried(carried) => carried.body.group(),
+            Self::Carried(carried) => carried.body.election(),
             Self::Stack(_) => None,
         }
     }
@@ -254,7 +277,7 @@ impl Message {
     }
 }
 
-fn put(kind: u8, group: Group, message: &impl Wire, sink: &mut impl Sink) {
+fn put(kind: u8, group: ElectionId, message: &impl Wire, sink: &mut impl Sink) {
     sink.u8(kind);
     sink.u32(group.number());
     message.encode(sink);
@@ -263,8 +286,8 @@ fn put(kind: u8, group: Group, message: &impl Wire, sink: &mut impl Sink) {
     sink.bytes(&ZEROS[..LEAST.saturating_sub(length)]);
 }
 
-fn rest<M: Wire>(start: usize, reader: &mut Reader<'_>) -> Result<(Group, M), DecodeError> {
-    let group = Group::from_number(reader.u32("election")?);
+fn rest<M: Wire>(start: usize, reader: &mut Reader<'_>) -> Result<(ElectionId, M), DecodeError> {
+    let group = ElectionId::from_number(reader.u32("election")?);
     let message = M::decode(reader)?;
     let at = reader.at();
     let padding = LEAST.saturating_sub(at - start);
@@ -369,7 +392,7 @@ mod tests {
 
     #[test]
     fn short_packets_are_filled_up_and_nothing_hides_in_the_filling() {
-        let group = Group::named("door");
+        let group = ElectionId::named("door");
         for message in [
             Message::Announced(group, announce::Message::Bye { sequence: 1, epoch: 2 }),
             Message::Leased(group, founding::Message { digest: 7, body: founding::Body::Inside }),
@@ -390,7 +413,7 @@ mod tests {
     }
 
     fn one_of_each_kind() -> Vec<Message> {
-        let group = Group::named("door");
+        let group = ElectionId::named("door");
         let ping = medley::Message {
             sequence: 1,
             incarnation: Incarnation::default(),

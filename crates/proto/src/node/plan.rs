@@ -36,17 +36,32 @@ use crate::{
         churn_tolerant::{self, Form, Multicast},
         leased::{self, Flavour},
     },
+    id::ElectionId,
     leadership::Mode,
     mechanism::{paths::Manner, pinged::Patience},
     membership::{
         medley::{self, Addresses, Attention, Details, DetailsTooLong, Strategy},
         ring,
     },
-    stack::{Group, Standing},
+    stack::Standing,
     time::Duration,
 };
 
 /// Settings that contradict each other, or what a protocol's bounds refuse.
+///
+/// ```
+/// use bellwether_proto::{
+///     Duration,
+///     node::{ElectionSettings, LeasedSettings, ModeSettings, Settings, TimingProfile},
+/// };
+///
+/// let mut timing = TimingProfile::Lan.timing();
+/// timing.lease = Duration::ZERO;
+/// let leased = ModeSettings::Leased(LeasedSettings::of(["a", "b", "c"].map(String::from)));
+/// let settings = Settings::new("a", timing, vec![ElectionSettings::of("backup", leased)]);
+/// let error = settings.plan().unwrap_err();
+/// assert!(error.to_string().starts_with("election \"backup\": "), "{error}");
+/// ```
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
 #[error("{0}")]
 pub struct SettingsError(pub String);
@@ -58,30 +73,45 @@ impl SettingsError {
 }
 
 /// A node's machines, configured: what [`Node::new`](super::Node::new) builds. Made by [`Settings::plan`].
+///
+/// ```
+/// use bellwether_proto::{Duration, node::{Settings, TimingProfile}};
+///
+/// let plan = Settings::new("a", TimingProfile::Lan.timing(), vec![]).plan().unwrap();
+/// assert_eq!(plan.guard(), Duration::from_millis(850), "it may be late by so much");
+/// ```
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// What others read about it.
+    #[cfg_attr(not(feature = "research"), doc(hidden))]
     pub about: About,
     /// Where others reach it, best first.
+    #[cfg_attr(not(feature = "research"), doc(hidden))]
     pub addresses: Addresses,
-    /// Of the membership.
+    /// How the membership gossips and probes.
+    #[cfg_attr(not(feature = "research"), doc(hidden))]
     pub gossip: medley::Config,
     /// How its members get around broken links.
+    #[cfg_attr(not(feature = "research"), doc(hidden))]
     pub manner: Manner,
     /// How `c` is kept current.
+    #[cfg_attr(not(feature = "research"), doc(hidden))]
     pub survey: estimate::Config,
     /// The elections, as configured.
+    #[cfg_attr(not(feature = "research"), doc(hidden))]
     pub seats: Vec<SeatPlan>,
     /// How often and how long.
+    #[cfg_attr(not(feature = "research"), doc(hidden))]
     pub timing: Timing,
     /// Between two samples of what the node is worth by its own record.
+    #[cfg_attr(not(feature = "research"), doc(hidden))]
     pub sample: Duration,
 }
 
 /// One election, configured.
 #[derive(Clone, Debug)]
 pub struct SeatPlan {
-    /// Its name.
+    /// The election's name.
     pub name: String,
     /// How it is decided.
     pub protocol: Protocol,
@@ -102,7 +132,7 @@ pub struct SeatPlan {
 pub enum Protocol {
     /// On the gossip membership.
     Eventual(churn_tolerant::Config),
-    /// Over multicast.
+    /// By announcements over multicast.
     Announced(announce::Config),
     /// On a ring that is founded when enough members are there.
     Leased(FoundingConfig),
@@ -115,7 +145,7 @@ pub enum Protocol {
 /// Of a [leased](super::founding) election.
 #[derive(Clone, Debug)]
 pub struct FoundingConfig {
-    /// Of the ring.
+    /// How its ring is kept.
     pub ring: ring::Config,
     /// Of the election on it.
     pub election: leased::Config,
@@ -136,7 +166,7 @@ pub struct FoundingConfig {
 pub struct VotersConfig {
     /// Who votes, by name in order.
     pub voters: Vec<String>,
-    /// And how.
+    /// How they vote.
     pub config: bandit::Config,
 }
 
@@ -154,7 +184,7 @@ impl Protocol {
         Some(Manner { doubt, memory: doubt * 4, width: usize::MAX })
     }
 
-    /// Which promise.
+    /// Which promise the election keeps.
     pub const fn mode(&self) -> Mode {
         match self {
             Self::Eventual(_) => Mode::Eventual,
@@ -173,13 +203,14 @@ impl Plan {
     }
 
     /// What this node tells all others of itself.
+    #[cfg_attr(not(feature = "research"), doc(hidden))]
     ///
     /// # Errors
     ///
     /// [`DetailsTooLong`] if name, tags and elections together do not fit.
     pub fn introduction(&self) -> Result<(Addresses, Details), DetailsTooLong> {
         let standings =
-            self.seats.iter().map(|seat| (Group::named(&seat.name), seat.standing)).collect();
+            self.seats.iter().map(|seat| (ElectionId::named(&seat.name), seat.standing)).collect();
         Ok((self.addresses, self.about.to_details(standings)?))
     }
 }
@@ -368,7 +399,7 @@ impl Settings {
         let ring = ring.with_slack(slack);
         let backers = ring::geometry::majority(members);
         let machine = leased::Config::new(settings.flavour)
-            .with_key(u64::from(Group::named(&election.name).number()))
+            .with_key(u64::from(ElectionId::named(&election.name).number()))
             .with_min_members(backers)
             .with_backers(backers)
             .with_aftermath(timing.step_down)

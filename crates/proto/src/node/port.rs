@@ -4,10 +4,9 @@ use alloc::vec::Vec;
 
 use super::{Durable, Kept, Message, Node, Sent, disk::Disk, relay::detours};
 use crate::{
-    id::{NodeId, Peer},
+    id::{ElectionId, NodeId, Peer},
     machine::{Effect, EffectOf, OutboxOf},
     mechanism::paths::Paths,
-    stack::Group,
     time::Time,
 };
 
@@ -15,7 +14,7 @@ use crate::{
 pub(super) struct Port<'a> {
     pub(super) now: Time,
     pub(super) me: Peer,
-    pub(super) group: Group,
+    pub(super) group: ElectionId,
     pub(super) out: &'a mut OutboxOf<Node>,
     pub(super) durable: &'a mut Durable,
     pub(super) disk: &'a Disk,

@@ -9,17 +9,25 @@ use alloc::{
 use core::hash::{Hash, Hasher};
 
 use crate::{
+    id::ElectionId,
     membership::medley::{Details, DetailsTooLong},
-    stack::{Group, Profile, Standing},
+    stack::{Profile, Standing},
     wire::{DecodeError, Reader, Sink as _},
 };
 
 /// Where a node is, in metres from a point that all of a cluster have agreed on.
+///
+/// ```
+/// use bellwether_proto::node::Position;
+///
+/// let [here, there] = [(0.0, 0.0), (3.0, 4.0)].map(|(x, y)| Position { x, y });
+/// assert_eq!(here.distance(there), 5.0);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Position {
-    /// To the east, say.
+    /// Metres along the first axis, to the east, say.
     pub x: f32,
-    /// To the north, then.
+    /// Metres along the second axis, to the north, then.
     pub y: f32,
 }
 
@@ -27,7 +35,7 @@ impl Position {
     /// The largest coordinate, either way: distances raised to any exponent remain numbers.
     pub const FARTHEST: f64 = 1e6;
 
-    /// In metres.
+    /// How far it is to `other`, in metres.
     pub fn distance(self, other: Self) -> f32 {
         let [x, y] = [other.x - self.x, other.y - self.y].map(f64::from);
         libm::sqrt(x * x + y * y) as f32
@@ -40,26 +48,41 @@ impl Hash for Position {
     }
 }
 
-/// What it says.
+/// What a node tells all others of itself.
+///
+/// ```
+/// use bellwether_proto::node::{About, Position};
+///
+/// let about = About {
+///     name: "kitchen".to_owned(),
+///     position: Some(Position { x: 2.0, y: 0.5 }),
+///     tags: [("rack".to_owned(), "b2".to_owned())].into(),
+///     ..About::default()
+/// };
+/// ```
 #[derive(Clone, Debug, Default, Hash, PartialEq)]
 pub struct About {
-    /// What others call it.
+    /// The node's name, unique in its cluster.
     pub name: String,
     /// Where it is, if that matters.
     pub position: Option<Position>,
     /// What others may read about it.
     pub tags: BTreeMap<String, String>,
     /// How its elections are set, in bytes that its host and others' compare.
-    pub terms: BTreeMap<Group, Vec<u8>>,
+    pub terms: BTreeMap<ElectionId, Vec<u8>>,
 }
 
 impl About {
-    /// As it is passed on.
+    /// The details that carry it in an introduction.
     ///
     /// # Errors
     ///
-    /// [`DetailsTooLong`].
-    pub fn to_details(&self, standings: Vec<(Group, Standing)>) -> Result<Details, DetailsTooLong> {
+    /// [`DetailsTooLong`] says by how much.
+    #[cfg_attr(not(feature = "research"), doc(hidden))]
+    pub fn to_details(
+        &self,
+        standings: Vec<(ElectionId, Standing)>,
+    ) -> Result<Details, DetailsTooLong> {
         let mut rest = Vec::new();
         put_text(&mut rest, &self.name);
         rest.u8(u8::from(self.position.is_some()));
@@ -78,7 +101,8 @@ impl About {
         Profile { standings, rest }.to_details()
     }
 
-    /// What somebody else said. Nonsense after the name is left out: who is unreadable to us may be newer than we.
+    /// What somebody else said of itself. Nonsense after the name is left out: who is unreadable to us may be newer than we.
+    #[cfg_attr(not(feature = "research"), doc(hidden))]
     pub fn from_details(details: &Details) -> Option<Self> {
         let profile = Profile::from_details(details).ok()?;
         let mut reader = Reader::new(&profile.rest);
@@ -107,6 +131,13 @@ impl About {
 /// # Errors
 ///
 /// What is wrong, to be read after the name: "is empty".
+///
+/// ```
+/// use bellwether_proto::node::check_name;
+///
+/// assert_eq!(check_name("kitchen-2"), Ok(()));
+/// assert_eq!(check_name("two words"), Err("has ' ' in it".to_owned()));
+/// ```
 pub fn check_name(text: &str) -> Result<(), String> {
     let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     if text.is_empty() {
@@ -165,15 +196,15 @@ mod tests {
     fn name_position_and_tags_arrive_as_they_were_sent() {
         let tags = [("rack", "b2"), ("empty", "")].map(|(k, v)| (k.to_string(), v.to_owned()));
         let mut about = About { name: "küche".to_string(), tags: tags.into(), ..About::default() };
-        let stands = vec![(Group::named("backup"), Standing { observer: true, attribute: 9 })];
+        let stands = vec![(ElectionId::named("backup"), Standing { observer: true, attribute: 9 })];
         let details = about.to_details(stands.clone()).unwrap();
-        about.terms.insert(Group::named("backup"), vec![]);
+        about.terms.insert(ElectionId::named("backup"), vec![]);
         assert_eq!(About::from_details(&details), Some(about.clone()), "nothing told of it");
-        about.terms.insert(Group::named("backup"), vec![3, 0, 255]);
+        about.terms.insert(ElectionId::named("backup"), vec![3, 0, 255]);
         about.position = Some(Position { x: -2.5, y: 1e6 });
         let placed = about.to_details(stands.clone()).unwrap();
         assert_eq!(About::from_details(&placed), Some(about.clone()));
-        about.terms.insert(Group::named("another"), vec![1]);
+        about.terms.insert(ElectionId::named("another"), vec![1]);
         assert_eq!(about.to_details(stands.clone()), Ok(placed), "where it does not stand");
         assert_eq!(Profile::from_details(&details).unwrap().standings, stands);
     }

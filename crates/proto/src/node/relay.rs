@@ -59,7 +59,7 @@ impl Node {
     /// Whether we would say something to this node ourselves.
     fn knows(&self, to: NodeId, message: &Message) -> bool {
         let listed = || self.stack.membership().state_of(to).is_some();
-        match message.group().map(|group| self.position(group)) {
+        match message.election().map(|group| self.position(group)) {
             Some(Ok(at)) => match &self.seats[at].contest {
                 Contest::Eventual => listed(),
                 contest => contest.names(to),

@@ -86,7 +86,7 @@ impl Node {
                     Contest::Central(_) => Err(Rejected::Refused { why: PLACE }),
                 });
             }
-            Command::Report { group, of, percent } => {
+            Command::Report { election: group, of, percent } => {
                 let at = self.position(group)?;
                 if self.plan.seats[at].learns {
                     if of != self.me.id {

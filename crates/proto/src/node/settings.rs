@@ -19,20 +19,28 @@ use crate::{
 };
 
 /// Who is probed out of proportion.
+///
+/// ```
+/// use bellwether_proto::node::{Feedback, Settings, TimingProfile};
+///
+/// let mut settings = Settings::new("a", TimingProfile::Mesh.timing(), vec![]);
+/// settings.feedback = Some(Feedback::Passive);
+/// assert_eq!(Feedback::Passive.name(), "passive");
+/// ```
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum Feedback {
-    /// Nobody.
+    /// Nobody is: all are probed alike.
     None,
     /// Those that complain of being probed too rarely.
     Active,
     /// Now and then, those not heard of for long.
     Passive,
-    /// Both.
+    /// Those of [`Feedback::Active`] and of [`Feedback::Passive`].
     Both,
 }
 
 impl Feedback {
-    /// All of them, as they are written.
+    /// All of them, by their words in settings.
     pub const ALL: [(&'static str, Self); 4] = [
         ("none", Self::None),
         ("active", Self::Active),
@@ -40,7 +48,7 @@ impl Feedback {
         ("both", Self::Both),
     ];
 
-    /// As it is written.
+    /// The word for it in settings.
     pub const fn name(self) -> &'static str {
         match self {
             Self::None => "none",
@@ -52,6 +60,13 @@ impl Feedback {
 }
 
 /// What a node is in an election.
+///
+/// ```
+/// use bellwether_proto::node::{ElectionSettings, Role};
+///
+/// let watches = ElectionSettings { role: Role::Observer, ..ElectionSettings::default() };
+/// assert_eq!(watches.role.name(), "observer");
+/// ```
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
 pub enum Role {
     /// It may lead.
@@ -64,7 +79,7 @@ pub enum Role {
 }
 
 impl Role {
-    /// As it is written.
+    /// The word for it in settings.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Candidate => "candidate",
@@ -75,6 +90,14 @@ impl Role {
 }
 
 /// One named election a node takes part in.
+///
+/// ```
+/// use bellwether_proto::node::{ElectionSettings, LeasedSettings, ModeSettings};
+///
+/// let members = ["kitchen", "cellar", "attic"].map(String::from);
+/// let backup = ElectionSettings::of("backup", ModeSettings::Leased(LeasedSettings::of(members)));
+/// assert_eq!((backup.name.as_str(), backup.mode.name()), ("backup", "leased"));
+/// ```
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub struct ElectionSettings {
     /// Its name, the same on every node.
@@ -88,6 +111,13 @@ pub struct ElectionSettings {
 }
 
 /// A promise and the settings of the protocol that keeps it.
+///
+/// ```
+/// use bellwether_proto::{Mode, node::{EventualSettings, ModeSettings}};
+///
+/// let mode = ModeSettings::Eventual(EventualSettings::default());
+/// assert_eq!(mode.mode(), Mode::Eventual);
+/// ```
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub enum ModeSettings {
     /// One leader per connected part, once it is quiet; no quorum.
@@ -103,6 +133,14 @@ pub enum ModeSettings {
 }
 
 /// Settings of an eventual election.
+///
+/// ```
+/// use bellwether_proto::node::{EventualSettings, OnIsolation};
+///
+/// // Whoever hears nobody stops leading.
+/// let on_isolation = OnIsolation::StepDown;
+/// let settings = EventualSettings { on_isolation, ..EventualSettings::default() };
+/// ```
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub struct EventualSettings {
     /// Which of the four protocols.
@@ -120,6 +158,13 @@ pub struct EventualSettings {
 }
 
 /// What a leader does that hears nobody any more.
+///
+/// ```
+/// use bellwether_proto::{Duration, node::OnIsolation};
+///
+/// let hold = OnIsolation::HoldFor(Duration::from_secs(30));
+/// assert_eq!(hold.to_string(), "hold-for 30s");
+/// ```
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
 pub enum OnIsolation {
     /// It goes on leading if the others went one by one, or there was only one: then it is what is left. Whoever stops
@@ -146,6 +191,12 @@ impl fmt::Display for OnIsolation {
 }
 
 /// Settings of an announced election.
+///
+/// ```
+/// use bellwether_proto::node::AnnouncedSettings;
+///
+/// let always_the_best = AnnouncedSettings { sticky: false };
+/// ```
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub struct AnnouncedSettings {
     /// Whether a better newcomer leaves a leader in office alone.
@@ -153,6 +204,14 @@ pub struct AnnouncedSettings {
 }
 
 /// Settings of a leased election; the same on every node.
+///
+/// ```
+/// use bellwether_proto::node::{Flavour, LeasedSettings};
+///
+/// let settings = LeasedSettings::of(["c", "a", "b"].map(String::from));
+/// assert_eq!(settings.members, ["a", "b", "c"]);
+/// assert_eq!(settings.flavour, Flavour::Quorum);
+/// ```
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub struct LeasedSettings {
     /// All that can ever be members, by name, ascending. Whoever leads is backed by more than half of them.
@@ -166,6 +225,13 @@ pub struct LeasedSettings {
 }
 
 /// How hard it is to replace a leader by one with a better record.
+///
+/// ```
+/// use bellwether_proto::{Duration, node::{Keeping, LeasedSettings}};
+///
+/// let mut settings = LeasedSettings::of(["a", "b", "c"].map(String::from));
+/// settings.learned = Some(Keeping { tenure: Duration::from_secs(60), margin: 100 });
+/// ```
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub struct Keeping {
     /// For how long it is left in office, whoever is better.
@@ -175,6 +241,13 @@ pub struct Keeping {
 }
 
 /// Settings of a learned election.
+///
+/// ```
+/// use bellwether_proto::{Duration, node::{LearnedSettings, TimingProfile}};
+///
+/// let settings = LearnedSettings::of(["a", "b", "c"].map(String::from));
+/// assert_eq!(settings.lease(&TimingProfile::Lan.timing()), Duration::from_secs(1));
+/// ```
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub struct LearnedSettings {
     /// Whose majority decides, by name, in order; the same on every node.
@@ -194,6 +267,15 @@ pub struct LearnedSettings {
 }
 
 /// How estimates become candidates; see `docs/protocols/bandit.md`.
+///
+/// ```
+/// use bellwether_proto::node::{LearnedSettings, Policy};
+///
+/// let mut settings = LearnedSettings::of(["a", "b", "c"].map(String::from));
+/// assert_eq!(settings.policy, Policy::Thompson);
+/// settings.policy = Policy::Ucb;
+/// assert_eq!(settings.policy.name(), "ucb");
+/// ```
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
 pub enum Policy {
     /// The most reliable; now and then, less and less, at random.
@@ -210,7 +292,7 @@ pub enum Policy {
 }
 
 impl Policy {
-    /// All of them, as they are written.
+    /// All of them, by their words in settings.
     pub const ALL: [(&'static str, Self); 5] = [
         ("epsilon-greedy", Self::EpsilonGreedy),
         ("ucb", Self::Ucb),
@@ -219,13 +301,19 @@ impl Policy {
         ("thompson", Self::Thompson),
     ];
 
-    /// As it is written.
+    /// The word for it in settings.
     pub fn name(self) -> &'static str {
         Self::ALL.iter().find(|(_, known)| *known == self).map_or("thompson", |&(name, _)| name)
     }
 }
 
 /// Settings of a central election.
+///
+/// ```
+/// use bellwether_proto::node::{CentralSettings, Criterion};
+///
+/// let settings = CentralSettings { criterion: Criterion::Degree, ..CentralSettings::default() };
+/// ```
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub struct CentralSettings {
     /// When changes of the map are passed on.
@@ -241,6 +329,13 @@ pub struct CentralSettings {
 }
 
 /// When changes of the map are passed on.
+///
+/// ```
+/// use bellwether_proto::{Duration, node::{CentralSettings, Spread}};
+///
+/// let mut settings = CentralSettings::default();
+/// settings.spread = Spread::Tick(Duration::from_millis(200));
+/// ```
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum Spread {
     /// At once; others' with this probability, in thousandths, and not where a twin will.
@@ -250,11 +345,21 @@ pub enum Spread {
 }
 
 /// How it is known who is in range.
+///
+/// ```
+/// use bellwether_proto::{Duration, node::{CentralSettings, Neighbours, TimingProfile}};
+///
+/// let mut settings = CentralSettings::default();
+/// let (period, silence) = settings.beacons(TimingProfile::Mesh).unwrap();
+/// assert!(silence > period * 3, "three beacons may get lost");
+/// settings.neighbours = Neighbours::Given;
+/// assert_eq!(settings.beacons(TimingProfile::Mesh), None);
+/// ```
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum Neighbours {
     /// By beacons on the local link; what is `None` is as the profile says.
     Beacons {
-        /// Between two beacons.
+        /// Time between two beacons.
         period: Option<Duration>,
         /// How long a silent neighbour is believed to be there.
         silence: Option<Duration>,
@@ -265,8 +370,21 @@ pub enum Neighbours {
 
 /// What a priority is unless something else is said: in the middle, so that some can be worth less without all having to
 /// say so.
+///
+/// ```
+/// use bellwether_proto::node::{ElectionSettings, PRIORITY};
+///
+/// let mut gateway = ElectionSettings::default();
+/// gateway.priority = PRIORITY + 50;
+/// ```
 pub const PRIORITY: u32 = 100;
 /// The highest priority.
+///
+/// ```
+/// use bellwether_proto::node::{HIGHEST, PRIORITY};
+///
+/// assert!(PRIORITY < HIGHEST);
+/// ```
 pub const HIGHEST: u32 = 1_000_000;
 /// A tenth of what a learned worth may be: nobody takes over from a leader for a hiccup.
 pub const LEARNED_MARGIN: u32 = 100;
@@ -274,7 +392,7 @@ pub const LEARNED_MARGIN: u32 = 100;
 pub const TENURE: Duration = Duration::from_secs(60);
 
 impl ModeSettings {
-    /// Which promise.
+    /// Which promise it is.
     pub const fn mode(&self) -> Mode {
         match self {
             Self::Eventual(_) => Mode::Eventual,
@@ -285,7 +403,7 @@ impl ModeSettings {
         }
     }
 
-    /// As it is written.
+    /// The word for it in settings.
     pub const fn name(&self) -> &'static str {
         match self {
             Self::Eventual(_) => "eventual",
@@ -409,6 +527,15 @@ impl ElectionSettings {
 }
 
 /// What a node is to be.
+///
+/// ```
+/// use bellwether_proto::node::{Addresses, ElectionSettings, Settings, TimingProfile};
+///
+/// let elections = vec![ElectionSettings::default()];
+/// let mut settings = Settings::new("kitchen", TimingProfile::Lan.timing(), elections);
+/// settings.addresses = Addresses::new(["192.0.2.7:7000".parse().unwrap()]);
+/// assert!(settings.plan().is_ok());
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
     /// What others read about it.

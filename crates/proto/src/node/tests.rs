@@ -69,7 +69,7 @@ fn those_that_have_founded_a_ring_do_not_answer_each_other_for_ever() {
     let end = Time::from_micros(80_000_000);
     group.run(end);
     let leaders =
-        group.nodes.iter().map(|node| node.leadership_of(super::Group::named("default"), end));
+        group.nodes.iter().map(|node| node.leadership_of(ElectionId::named("default"), end));
     assert!(leaders.filter(|answer| answer.leader.is_some()).count() >= 2, "a ring was founded");
     assert!(group.sent < 5_000, "{}", group.sent);
 }
@@ -137,12 +137,12 @@ impl Slow {
     }
 
     fn says(&self, name: &str) -> usize {
-        let group = super::Group::named(name);
-        self.said.iter().filter(|message| message.group() == Some(group)).count()
+        let group = ElectionId::named(name);
+        self.said.iter().filter(|message| message.election() == Some(group)).count()
     }
 
     fn answer(&self) -> Leadership {
-        self.node.leadership_of(super::Group::named("door"), self.now)
+        self.node.leadership_of(ElectionId::named("door"), self.now)
     }
 }
 
@@ -213,7 +213,7 @@ fn a_leader_that_could_not_speak_while_another_claimed_follows_it() {
                 period,
                 ..announce::Announcement::default()
             };
-            let group = super::Group::named("door");
+            let group = ElectionId::named("door");
             let message = Message::Announced(group, announce::Message::Announce(it));
             slow.give(Input::Message { from: rival, via: rival.id, message: &message });
         };

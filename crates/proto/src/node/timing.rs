@@ -4,6 +4,15 @@ use super::settings::Feedback;
 use crate::time::Duration;
 
 /// All waits of a node.
+///
+/// ```
+/// use bellwether_proto::{Duration, node::{Timing, TimingProfile}};
+///
+/// // A leader that falls silent is replaced in half the time, for twice the beats.
+/// let beat = Duration::from_millis(100);
+/// let timing = Timing { beat, ..TimingProfile::Lan.timing() };
+/// assert!(timing.given_up_after() < TimingProfile::Lan.timing().given_up_after());
+/// ```
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub struct Timing {
     /// Which set of values this began as.
@@ -41,16 +50,23 @@ pub struct Timing {
 }
 
 /// A named set of waits.
+///
+/// ```
+/// use bellwether_proto::{Duration, node::TimingProfile};
+///
+/// assert_eq!(TimingProfile::Mesh.timing().beat, Duration::from_secs(1));
+/// assert_eq!(TimingProfile::default().name(), "lan");
+/// ```
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
 pub enum TimingProfile {
-    /// One machine.
+    /// Nodes on one machine.
     Local,
-    /// One building.
+    /// Nodes on one local network.
     #[default]
     Lan,
-    /// Between sites.
+    /// Nodes on several sites.
     Wan,
-    /// Radio, several hops, loss.
+    /// Nodes on a radio mesh of several hops, with loss.
     Mesh,
 }
 
@@ -59,7 +75,7 @@ impl TimingProfile {
     pub const ALL: [(&'static str, Self); 4] =
         [("local", Self::Local), ("lan", Self::Lan), ("wan", Self::Wan), ("mesh", Self::Mesh)];
 
-    /// As it is written.
+    /// The word for it in settings.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Local => "local",
@@ -69,7 +85,7 @@ impl TimingProfile {
         }
     }
 
-    /// Its values.
+    /// The waits of this set.
     ///
     /// Leaders are watched, so probing may be slow: without beats, a failover within 1.35 s took a period of 250 ms, at
     /// 120 kbit/s for 16 hosts together.
@@ -164,6 +180,7 @@ impl Timing {
     }
 
     /// How a leader that falls silent is given up.
+    #[cfg_attr(not(feature = "research"), doc(hidden))]
     pub fn watched(&self) -> Watched {
         let silence = self.beat * 3;
         let suspicion = silence.div(2).max(self.ack * 2);
@@ -174,11 +191,11 @@ impl Timing {
 /// The parts of the time until a silent leader is given up.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Watched {
-    /// Until somebody asks.
+    /// Until a watcher probes the silent leader.
     pub silence: Duration,
-    /// For an answer.
+    /// For the answer to the probe.
     pub probe: Duration,
-    /// To contradict.
+    /// For the suspected leader to contradict.
     pub suspicion: Duration,
 }
 

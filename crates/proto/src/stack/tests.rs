@@ -8,7 +8,7 @@ use crate::{
     time::Duration,
 };
 
-const GROUP: Group = Group(7);
+const GROUP: ElectionId = ElectionId::from_number(7);
 
 fn peer(id: u64) -> Peer {
     Peer::new(NodeId::new(id), Boot::new(1))
@@ -56,7 +56,7 @@ fn what_the_membership_learns_the_election_knows_at_once() {
     }
 }
 
-fn profile(standings: &[(Group, u32, bool)]) -> Details {
+fn profile(standings: &[(ElectionId, u32, bool)]) -> Details {
     let standing = |&(group, attribute, observer)| (group, Standing { observer, attribute });
     let standings = standings.iter().map(standing).collect();
     Profile { standings, rest: b"name".to_vec() }.to_details().unwrap()
@@ -64,7 +64,7 @@ fn profile(standings: &[(Group, u32, bool)]) -> Details {
 
 #[test]
 fn a_profile_survives_the_wire_and_nonsense_is_refused() {
-    let details = profile(&[(GROUP, u32::MAX, true), (Group::named("backup"), 0, false)]);
+    let details = profile(&[(GROUP, u32::MAX, true), (ElectionId::named("backup"), 0, false)]);
     let read = Profile::from_details(&details).unwrap();
     assert_eq!(read.to_details(), Ok(details));
     assert_eq!((read.standings.len(), &read.rest[..]), (2, &b"name"[..]));
@@ -77,7 +77,7 @@ fn a_profile_survives_the_wire_and_nonsense_is_refused() {
 /// Four nodes, two elections by attribute; what they say of themselves decides both.
 #[test]
 fn every_election_has_its_own_candidates_and_its_own_leader() {
-    let [backup, gateway] = ["backup", "gateway"].map(Group::named);
+    let [backup, gateway] = ["backup", "gateway"].map(ElectionId::named);
     let election = churn_tolerant::Config::new(Variant::Base, Form::Hardened)
         .with_bounds(1, 0)
         .and_then(|config| config.with_criterion(churn_tolerant::Criterion::Attribute, 0))

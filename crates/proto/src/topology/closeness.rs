@@ -112,7 +112,7 @@ impl Closeness {
         }
     }
 
-    /// The graph.
+    /// The graph as it is now.
     pub fn graph(&self) -> &Graph {
         &self.graph
     }

@@ -19,6 +19,13 @@ use core::cmp::{Ordering, Reverse};
 use super::{betweenness, closeness, graph::Graph, tree, walks};
 
 /// By what the leader is the best of its component.
+///
+/// ```
+/// use bellwether_proto::node::Criterion;
+///
+/// assert_eq!(Criterion::NAMED.len(), 5);
+/// assert_eq!(Criterion::Betweenness.name(), "betweenness");
+/// ```
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum Criterion {
     /// The smallest sum of distances.

@@ -135,7 +135,7 @@ impl View {
 /// A node and what it has told.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub struct Entry {
-    /// Who.
+    /// The node whose view it is.
     pub id: NodeId,
     /// What it told.
     pub view: View,
@@ -186,7 +186,7 @@ pub enum Edges {
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Map {
     me: NodeId,
-    /// By identity.
+    /// Entries, ordered by identity.
     entries: Vec<Entry>,
     /// The digest of each entry.
     digests: Vec<u64>,
@@ -317,6 +317,7 @@ impl Map {
     }
 
     /// Keeps this copy of what is noted there already.
+    #[cfg(feature = "research")]
     pub(crate) fn share(&mut self, at: usize, view: &View) {
         debug_assert!(self.entries[at].view.agrees(view));
         self.entries[at].view = view.clone();

@@ -1,8 +1,8 @@
 //! Messages that go over the air: queued, sent when their turn comes, and delivered by the end of their frame.
 
 use super::*;
-use crate::{
-    network::Travel,
+use crate::world::{
+    Travel,
     radio::{self, Frame, Turn},
 };
 

@@ -61,81 +61,34 @@ pub trait Observer<M: Machine> {
 /// Nobody watches.
 impl<M: Machine> Observer<M> for () {}
 
-/// Two watch, the first one first.
+/// Tells two observers the same, the first one first.
+macro_rules! tell_both {
+    ($($told:ident($($what:ident: $type:ty),*);)*) => {
+        $(fn $told(&mut self, $($what: $type),*) {
+            self.0.$told($($what),*);
+            self.1.$told($($what),*);
+        })*
+    };
+}
+
+/// Two watch.
 impl<M: Machine, A: Observer<M>, B: Observer<M>> Observer<M> for (A, B) {
-    fn started(&mut self, now: Time, node: NodeId, state: State) {
-        self.0.started(now, node, state);
-        self.1.started(now, node, state);
-    }
-
-    fn input(&mut self, now: Time, node: NodeId, input: &InputOf<'_, M>) {
-        self.0.input(now, node, input);
-        self.1.input(now, node, input);
-    }
-
-    fn rejected(&mut self, now: Time, node: NodeId, why: &Rejected) {
-        self.0.rejected(now, node, why);
-        self.1.rejected(now, node, why);
-    }
-
-    fn effect(&mut self, now: Time, node: NodeId, effect: &EffectOf<M>) {
-        self.0.effect(now, node, effect);
-        self.1.effect(now, node, effect);
-    }
-
-    fn not_kept(&mut self, now: Time, node: NodeId) {
-        self.0.not_kept(now, node);
-        self.1.not_kept(now, node);
-    }
-
-    fn writing(&mut self, now: Time, node: NodeId) {
-        self.0.writing(now, node);
-        self.1.writing(now, node);
-    }
-
-    fn kept(&mut self, now: Time, node: NodeId, state: &M::Durable) {
-        self.0.kept(now, node, state);
-        self.1.kept(now, node, state);
-    }
-
-    fn sent(&mut self, node: NodeId, to: Option<NodeId>, message: &M::Message, way: &Travel) {
-        self.0.sent(node, to, message, way);
-        self.1.sent(node, to, message, way);
-    }
-
-    fn handled(&mut self, now: Time, node: NodeId, machine: &M) {
-        self.0.handled(now, node, machine);
-        self.1.handled(now, node, machine);
-    }
-
-    fn stopped(&mut self, now: Time, node: NodeId) {
-        self.0.stopped(now, node);
-        self.1.stopped(now, node);
-    }
-
-    fn paused(&mut self, now: Time, node: NodeId) {
-        self.0.paused(now, node);
-        self.1.paused(now, node);
-    }
-
-    fn ghost_handled(&mut self, now: Time, node: NodeId, machine: &M) {
-        self.0.ghost_handled(now, node, machine);
-        self.1.ghost_handled(now, node, machine);
-    }
-
-    fn ghost_gone(&mut self, now: Time, node: NodeId) {
-        self.0.ghost_gone(now, node);
-        self.1.ghost_gone(now, node);
-    }
-
-    fn drifted(&mut self, now: Time, node: NodeId, ppm: i32) {
-        self.0.drifted(now, node, ppm);
-        self.1.drifted(now, node, ppm);
-    }
-
-    fn topology(&mut self, now: Time, network: &Network) {
-        self.0.topology(now, network);
-        self.1.topology(now, network);
+    tell_both! {
+        started(now: Time, node: NodeId, state: State);
+        input(now: Time, node: NodeId, input: &InputOf<'_, M>);
+        rejected(now: Time, node: NodeId, why: &Rejected);
+        effect(now: Time, node: NodeId, effect: &EffectOf<M>);
+        not_kept(now: Time, node: NodeId);
+        writing(now: Time, node: NodeId);
+        kept(now: Time, node: NodeId, state: &M::Durable);
+        sent(node: NodeId, to: Option<NodeId>, message: &M::Message, way: &Travel);
+        handled(now: Time, node: NodeId, machine: &M);
+        stopped(now: Time, node: NodeId);
+        paused(now: Time, node: NodeId);
+        ghost_handled(now: Time, node: NodeId, machine: &M);
+        ghost_gone(now: Time, node: NodeId);
+        drifted(now: Time, node: NodeId, ppm: i32);
+        topology(now: Time, network: &Network);
     }
 
     fn done(&self) -> bool {

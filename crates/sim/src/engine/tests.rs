@@ -3,10 +3,7 @@ use std::convert::Infallible;
 use bellwether_proto::wire::{DecodeError, Reader, Sink, Wire};
 
 use super::*;
-use crate::{
-    network::place,
-    scenario::{self, Delay, DelayLaw, Loss, Per, Placement, Routing},
-};
+use crate::world::{Delay, DelayLaw, Loss, NetworkSettings, Per, Placement, Routing, place};
 
 /// Does what it is told: a message is a number, heard and remembered with the local time.
 #[derive(Clone, Debug)]
@@ -149,7 +146,7 @@ fn parrots(
     timers: &'static [(u64, u64)],
     say: &'static [(u64, u64, u32)],
 ) -> Sim<Parrot, Diary> {
-    let network = scenario::Network {
+    let network = NetworkSettings {
         nodes,
         start_spread: Duration::ZERO,
         placement: Placement::Mesh,

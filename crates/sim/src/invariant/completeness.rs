@@ -1,4 +1,4 @@
-//! How long is long (`forgetting` in `lists.rs`): with bags of at most `L` instances somebody live pings the crashed
+//! How long is long (`forgetting` in `run/promise.rs`): with bags of at most `L` instances somebody live pings the crashed
 //! node within `2L + 1` periods (P3 of `docs/rules/medley.md`), a period and the suspicion later it is removed, and
 //! whoever the gossip missed has it from a comparison, each period with probability `1 / c`, where 21 times the mean
 //! leaves a chance of one in a thousand million. Passive feedback takes a tenth of all periods away from the bag; a

@@ -1,9 +1,8 @@
 use std::collections::BTreeMap;
 
 use bellwether_proto::{
-    Leadership, NodeId,
+    ElectionId, Leadership, NodeId,
     node::{Durable, Kept},
-    stack::Group,
 };
 
 /// Whoever names itself has the token on its disk: a later life would know that it was given out. Of nodes, whose
@@ -38,7 +37,12 @@ impl LeadsOnWhatIsKept {
     /// # Errors
     ///
     /// Token and disk.
-    pub fn answer(&self, node: NodeId, group: Group, answer: &Leadership) -> Result<(), String> {
+    pub fn answer(
+        &self,
+        node: NodeId,
+        group: ElectionId,
+        answer: &Leadership,
+    ) -> Result<(), String> {
         let Some(epoch) = answer.epoch.filter(|_| answer.leader == Some(node)) else {
             return Ok(());
         };
@@ -72,7 +76,7 @@ mod tests {
 
     #[test]
     fn fires_when_a_leader_would_forget_its_token() {
-        let (group, node) = (Group::named("default"), NodeId::new(3));
+        let (group, node) = (ElectionId::named("default"), NodeId::new(3));
         let answer = sighting(1, 3, 3, 7).leadership;
         let mut invariant = LeadsOnWhatIsKept::default();
         assert!(invariant.answer(node, group, &answer).is_err(), "nothing is kept");

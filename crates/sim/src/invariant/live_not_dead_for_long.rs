@@ -1,4 +1,4 @@
-//! How long is long (`mending` in `lists.rs`) follows from the configuration of the hardened form. Let `T` be
+//! How long is long (`mending` in `run/promise.rs`) follows from the configuration of the hardened form. Let `T` be
 //! the longest period, `S` the suspicion timeout, `n` the nodes and `c` how many periods pass between two
 //! comparisons of the same page by one node.
 //!

@@ -42,9 +42,9 @@ pub use self::{
 /// A node gave an answer other than its last.
 #[derive(Clone, Copy, Debug)]
 pub struct Sighting {
-    /// When.
+    /// When it answered.
     pub now: Time,
-    /// Who answered.
+    /// The node that answered.
     pub node: NodeId,
     /// What it answered.
     pub leadership: Leadership,
@@ -62,7 +62,7 @@ pub struct Record {
 }
 
 impl Record {
-    /// A record.
+    /// A record of this state, life and incarnation.
     pub const fn new(state: medley::State, boot: u64, incarnation: u32) -> Self {
         Self { state, boot: Boot::new(boot), incarnation: Incarnation::new(incarnation) }
     }
@@ -102,9 +102,9 @@ pub trait Invariant {
 /// A property that did not hold.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Violation {
-    /// The property.
+    /// The name of the property.
     pub invariant: &'static str,
-    /// When.
+    /// When it did not hold.
     pub at: Time,
     /// The values that contradict it.
     pub detail: String,
@@ -117,13 +117,97 @@ impl fmt::Display for Violation {
     }
 }
 
-/// The safety properties every election is judged by.
-pub fn safety() -> Vec<Box<dyn Invariant>> {
-    vec![
-        Box::new(OneLeaderPerEpoch::default()),
-        Box::new(EpochNeverGoesBack::default()),
-        Box::new(AnswersAreHonest::default()),
-    ]
+/// What did not hold: the first violation of each property.
+#[derive(Clone, Debug, Default)]
+pub struct Violations(Vec<Violation>);
+
+impl Violations {
+    /// Notes that a property did not hold, unless that is known of it.
+    pub fn add(&mut self, at: Time, invariant: &'static str, detail: String) {
+        if self.0.iter().all(|other| other.invariant != invariant) {
+            self.0.push(Violation { invariant, at, detail });
+        }
+    }
+
+    /// All of them, in the order in which they were noted.
+    pub fn all(&self) -> &[Violation] {
+        &self.0
+    }
+}
+
+/// Judges the answers of the nodes of an election.
+pub struct Safety {
+    invariants: Vec<Box<dyn Invariant>>,
+    /// The last answer of each node that is up.
+    answers: Vec<Option<Leadership>>,
+    violations: Violations,
+}
+
+impl Safety {
+    /// Judges `nodes` nodes by the safety properties of every election.
+    pub fn new(nodes: u32) -> Self {
+        Self::without_properties(nodes)
+            .and(OneLeaderPerEpoch::default())
+            .and(EpochNeverGoesBack::default())
+            .and(AnswersAreHonest::default())
+    }
+
+    /// Judges `nodes` nodes by nothing.
+    pub fn without_properties(nodes: u32) -> Self {
+        Self {
+            invariants: Vec::new(),
+            answers: vec![None; nodes as usize],
+            violations: Violations::default(),
+        }
+    }
+
+    /// The same, judged by one property more.
+    pub fn and(mut self, invariant: impl Invariant + 'static) -> Self {
+        self.invariants.push(Box::new(invariant));
+        self
+    }
+
+    /// A node answers this from now on; returns whether it is another answer than its last.
+    #[inline]
+    pub fn answered(&mut self, now: Time, node: NodeId, leadership: Leadership) -> bool {
+        let last = &mut self.answers[node.get() as usize];
+        if last.as_ref().is_some_and(|last| last.same_answer(&leadership)) {
+            return false;
+        }
+        *last = Some(leadership);
+        let sighting = Sighting { now, node, leadership };
+        for invariant in &mut self.invariants {
+            if let Err(detail) = invariant.answer(&sighting) {
+                self.violations.add(now, invariant.name(), detail);
+            }
+        }
+        true
+    }
+
+    /// A node starts again without its durable state.
+    pub fn forgot(&mut self, node: NodeId) {
+        self.invariants.iter_mut().for_each(|invariant| invariant.forgot(node));
+    }
+
+    /// A node no longer answers.
+    pub fn stopped(&mut self, node: NodeId) {
+        self.answers[node.get() as usize] = None;
+    }
+
+    /// The first violation of each property.
+    pub fn violations(&self) -> &[Violation] {
+        self.violations.all()
+    }
+
+    /// For each property its name, the situation it guards against, and whether that could have arisen.
+    pub fn sometimes(&self) -> Vec<(&'static str, &'static str, bool)> {
+        let mut all = Vec::new();
+        for invariant in &self.invariants {
+            let (situation, arose) = invariant.sometimes();
+            all.push((invariant.name(), situation, arose));
+        }
+        all
+    }
 }
 
 #[cfg(test)]
@@ -132,13 +216,9 @@ pub(crate) fn sighting(seconds: u64, node: u64, leader: u64, counter: u64) -> Si
 
     let now = Time::from_micros(seconds * 1_000_000);
     let leader = NodeId::new(leader);
-    let leadership = Leadership {
-        leader: Some(leader),
-        epoch: Some(Epoch::mint(counter, Peer::new(leader, Boot::new(1)))),
-        mode: Mode::Announced,
-        settled: true,
-        valid_until: None,
-        why: Why::Announced { heard: now },
-    };
+    let mut leadership = Leadership::unknown(Mode::Announced, Why::Announced { heard: now });
+    leadership.leader = Some(leader);
+    leadership.epoch = Some(Epoch::mint(counter, Peer::new(leader, Boot::new(1))));
+    leadership.settled = true;
     Sighting { now, node: NodeId::new(node), leadership }
 }

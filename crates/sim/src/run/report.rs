@@ -5,11 +5,11 @@ use serde_json::{Map, Value, json};
 
 use super::{Outcome, run};
 use crate::{
+    engine::TraceHash,
     invariant::Violation,
-    metric::{Metric, Summary},
-    network::Disconnected,
+    observe::{Metric, Summary},
     scenario::Scenario,
-    trace::TraceHash,
+    world::Disconnected,
 };
 
 /// What many runs of one scenario came to, in the order of their seeds.
@@ -21,7 +21,7 @@ pub struct Report {
     pub digest: TraceHash,
     /// The first seed; the others follow it one by one.
     pub seed: u64,
-    /// The runs.
+    /// What each run came to.
     pub outcomes: Vec<Outcome>,
 }
 

@@ -5,19 +5,17 @@ use bellwether_proto::{
     election::bandit::{Config, Eligible, Pings, Policy, Profile, Tally, Ties, Waits, client},
 };
 
-use super::{
-    BanditSettings, Protocol,
-    protocol::refused,
-    section::{Field, Reader, Result, Section},
-};
-use crate::environment::{Environment, Machines, Migration, MigrationLaw, Process, Repair};
+use bellwether_settings::{Field, Reader, Result, Section};
+
+use super::{BanditSettings, Protocol, protocol::refused};
+use crate::world::environment::{Environment, Machines, Migration, MigrationLaw, Process, Repair};
 
 pub(super) fn settings(section: &mut Section<'_>, nodes: u32) -> Result<Protocol> {
-    let profile = section.or("profile", Profile::Hardened, |field| {
+    let profile = section.or("form", Profile::Hardened, |field| {
         field.choice(&[
             ("hardened", Profile::Hardened),
             ("reference", Profile::Reference),
-            ("published", Profile::Published),
+            ("as-published", Profile::Published),
         ])
     })?;
     if nodes > 255 {
@@ -28,7 +26,7 @@ pub(super) fn settings(section: &mut Section<'_>, nodes: u32) -> Result<Protocol
     let wrong = |section: &Section<'_>, error| refused(section, error);
     let mut config =
         Config::new(profile, policy).with_policy(policy).map_err(|e| wrong(section, e))?;
-    if let Some(field) = section.take("buffer") {
+    if let Some(field) = section.take("memory") {
         let length = field.integer(1..=65_535)? as u16;
         config = config.with_buffer(Some(length)).map_err(|error| {
             let allowed = "policy = \"epsilon-greedy\" or \"ucb\"";
@@ -83,8 +81,8 @@ fn policy(section: &mut Section<'_>) -> Result<Policy> {
         field.choice(&[
             ("epsilon-greedy", Name::Epsilon),
             ("ucb", Name::Ucb),
-            ("discounted-ucb", Name::Discounted),
-            ("sliding-ucb", Name::Sliding),
+            ("discounted", Name::Discounted),
+            ("sliding", Name::Sliding),
             ("thompson", Name::Thompson),
             ("random", Name::Random),
             ("next", Name::Next),
@@ -140,7 +138,7 @@ fn count(section: &mut Section<'_>, config: Config, profile: Profile) -> Result<
     config.with_count(tally, eligible).map_err(|error| {
         let blame = stated.as_ref().filter(|_| tally != Tally::Borda).or(live.as_ref());
         let field = blame.unwrap_or_else(|| section.field());
-        let allowed = "tally = \"borda\" and winner = \"living\", or another profile";
+        let allowed = "tally = \"borda\" and winner = \"living\", or another form";
         field.error(format!("cannot work: {error}")).with_allowed(allowed)
     })
 }

@@ -16,8 +16,8 @@ use super::{
     Protocol, Roles, Scenario, SharedMovement, SharedTrace, Who, Wifi,
 };
 use crate::{
-    mobility,
-    trace::{Each, TraceHash},
+    engine::{Each, TraceHash},
+    world::mobility,
 };
 
 impl Scenario {
@@ -65,12 +65,16 @@ impl Hash for Protocol {
 
 impl Hash for NodeSettings {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        let Self { common, others, aged, upgrading } = self;
+        let Self { common, names, others, aged, upgrading } = self;
         let by_value = |settings: &Settings, state: &mut H| {
             let Settings { about, addresses, timing, exponent, feedback, elections } = settings;
             (about, addresses, timing, exponent.map(Real), feedback, elections).hash(state);
         };
         by_value(common, state);
+        // Nodes that nobody names hash as they did before any could be named.
+        for (node, name) in names {
+            (node, "named", name).hash(state);
+        }
         for (node, other) in others {
             node.hash(state);
             by_value(other, state);

@@ -4,10 +4,12 @@ use std::collections::BTreeMap;
 
 use bellwether_proto::Duration;
 
+use bellwether_settings::{Field, Reader, Result, Section};
+
 use super::{
-    Distances, Every, Fault, FaultKind, Lack, MoveLaw, Network, Placement, State, Who, file,
+    Distances, Every, Fault, FaultKind, Lack, MoveLaw, NetworkSettings, Placement, State, Who,
+    file,
     read::{MOST_NODES, Nodes},
-    section::{Field, Reader, Result, Section},
 };
 
 /// Datagrams a paused node keeps unless told otherwise: measured on Linux with its default receive
@@ -21,7 +23,7 @@ const DRIFT: i64 = 100_000;
 #[derive(Debug)]
 pub(super) struct Setting<'a, 'b> {
     pub(super) duration: Duration,
-    pub(super) network: &'b Network,
+    pub(super) network: &'b NetworkSettings,
     pub(super) election: bool,
     /// Whether the nodes can be asked to elect.
     pub(super) asked: bool,

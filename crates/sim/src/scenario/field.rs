@@ -1,101 +1,13 @@
-//! Fields on which nodes move, and the air between them: the types, and how they are read.
+//! Fields on which nodes move, and the air between them: how they are read.
 
-use std::{fmt, sync::Arc};
+use std::sync::Arc;
 
 use bellwether_proto::Duration;
 
-use super::{
-    Network, Placement,
-    section::{Field, Reader, Result, Section},
-};
-use crate::{
-    mobility::{self, Movement},
-    trace::TraceHash,
-};
+use bellwether_settings::{Field, Reader, Result, Section};
 
-/// How nodes move on the square of a [field](Placement::Field). Speeds are in its unit of length a second.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub enum Mobility {
-    /// Nobody does.
-    #[default]
-    Still,
-    /// Everybody goes straight to a random point, rests there, and goes on to the next.
-    RandomWaypoint {
-        /// Slowest and fastest.
-        speed: (f64, f64),
-        /// How long it rests.
-        pause: Duration,
-    },
-    /// Everybody stands on one of the rings around the middle, goes to a random point, rests, and comes back; when
-    /// all are back they rest and go again.
-    PointOfInterest {
-        /// Slowest and fastest.
-        speed: (f64, f64),
-        /// How long each rest is.
-        pause: Duration,
-        /// Between two rings.
-        spacing: f64,
-    },
-    /// Everybody goes in a random direction, thrown back by the walls, and rests.
-    RandomWalk {
-        /// Slowest and fastest.
-        speed: (f64, f64),
-        /// How long it rests.
-        pause: Duration,
-        /// How long it goes in one direction.
-        leg: Duration,
-    },
-    /// Flights and pauses with heavy tails.
-    LevyWalk(LevyProfile),
-    /// As a file says.
-    Trace(SharedMovement),
-}
-
-/// What is done with Lévy walkers at the walls, and how often their places are written down.
-#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
-pub enum LevyProfile {
-    /// Who leaves on one side returns on the other; places are known once a minute, and gone to straight.
-    Published,
-    /// Walls throw walkers back, and all of the way counts.
-    Clean,
-}
-
-/// A movement that scenarios share. Shown as its size and a digest, and hashed as it is written to a file.
-#[derive(Clone, PartialEq)]
-pub struct SharedMovement(pub Arc<Movement>);
-
-impl fmt::Debug for SharedMovement {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut digest = TraceHash::new();
-        digest.fold_value(&mobility::to_text(&self.0));
-        write!(f, "Movement({} nodes, {digest})", self.0.nodes())
-    }
-}
-
-/// What the air does to messages.
-#[derive(Clone, Copy, Debug, Default, Hash, PartialEq)]
-pub enum Radio {
-    /// Nothing but what `delay` and `loss` say.
-    #[default]
-    Ideal,
-    /// One hop of 802.11 without acknowledgements: senders wait for silence, frames collide.
-    Wifi(Wifi),
-}
-
-/// The settings of a [radio](crate::radio).
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Wifi {
-    /// How far a transmission is noticed and disturbs others, in radio ranges.
-    pub interference: f64,
-    /// Frames that wait in a node at most; more are dropped.
-    pub queue: u32,
-}
-
-impl Default for Wifi {
-    fn default() -> Self {
-        Self { interference: 1.0, queue: 100 }
-    }
-}
+use super::{LevyProfile, Mobility, NetworkSettings, Placement, Radio, SharedMovement, Wifi};
+use crate::world::mobility;
 
 /// Reads `mobility`, for this many nodes.
 pub(super) fn mobility(field: Field<'_>, placement: &Placement, nodes: u32) -> Result<Mobility> {
@@ -162,7 +74,7 @@ fn pause(section: &mut Section<'_>) -> Result<Duration> {
 /// Refuses a movement that memory would not hold, going by how long legs are on average.
 pub(super) fn bounded(
     field: &Field<'_>,
-    network: &Network,
+    network: &NetworkSettings,
     duration: Duration,
     nodes: u64,
 ) -> Result<()> {

@@ -7,11 +7,12 @@ use std::collections::BTreeMap;
 
 use bellwether_proto::Duration;
 
+use bellwether_settings::{Field, Result, Section, SettingsError};
+
 use super::{
-    Fault, FaultKind, ScenarioError, State, Who,
+    Fault, FaultKind, State, Who,
     fault::Setting,
     read::{Nodes, linked},
-    section::{Field, Result, Section},
 };
 
 /// A file and its lines that hold something.
@@ -53,7 +54,7 @@ impl<'a> Lines<'a> {
         Ok(rows)
     }
 
-    fn wrong(&self, line: usize, problem: &str) -> ScenarioError {
+    fn wrong(&self, line: usize, problem: &str) -> SettingsError {
         self.field.error(format!("is wrong: {}:{line} {problem}", self.name))
     }
 

@@ -8,15 +8,12 @@
 
 mod bandit;
 mod digest;
-mod error;
 mod fault;
 mod field;
 mod file;
 mod node;
 mod protocol;
 mod read;
-mod section;
-mod tree;
 
 use bellwether_proto::{
     Duration,
@@ -26,13 +23,22 @@ use bellwether_proto::{
 
 use std::{fmt, sync::Arc};
 
-use crate::{environment::Environment, membership_trace::MembershipTrace, trace::TraceHash};
+use crate::{
+    engine::TraceHash, lists::membership_trace::MembershipTrace, world::environment::Environment,
+};
 
-pub use self::error::{Place, ScenarioError};
-pub use self::field::{LevyProfile, Mobility, Radio, SharedMovement, Wifi};
 pub use self::node::NodeSettings;
 #[cfg(test)]
 pub(crate) use self::read::THESIS;
+pub use crate::{
+    engine::State,
+    observe::Until,
+    world::{
+        Cluster, Delay, DelayLaw, LevyProfile, LinkLoss, Loss, Mobility, MoveLaw, NetworkSettings,
+        NodeLoss, Per, Placement, Radio, Routing, SharedMovement, Wifi,
+    },
+};
+pub use bellwether_settings::{Place, SettingsError};
 
 /// A world and what happens in it. A run is a pure function of this and a seed.
 #[derive(Clone, Debug, PartialEq)]
@@ -44,7 +50,7 @@ pub struct Scenario {
     /// Whether to end a run early.
     pub until: Until,
     /// Where the nodes are and how messages travel.
-    pub network: Network,
+    pub network: NetworkSettings,
     /// What the nodes run.
     pub protocol: Protocol,
     /// What goes wrong, in the order of the file.
@@ -116,20 +122,6 @@ impl Scenario {
     }
 }
 
-/// When a run ends.
-#[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
-pub enum Until {
-    /// When its duration is over.
-    #[default]
-    Duration,
-    /// At the first instant at which all live nodes agree on their leader, or when the duration is
-    /// over.
-    Agreement,
-    /// At the first instant at which all live nodes have heard an announcement of the one among them
-    /// with the largest number, or when the duration is over.
-    Heard,
-}
-
 /// What nodes are in an election, if not all are the same.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub struct Roles {
@@ -166,7 +158,7 @@ pub enum Protocol {
     ChurnTolerant {
         /// What the election stands on.
         membership: medley::Config,
-        /// The election.
+        /// What the election is configured as.
         election: churn_tolerant::Config,
         /// Who is what in it.
         roles: Roles,
@@ -177,7 +169,7 @@ pub enum Protocol {
     Leased {
         /// What the election stands on.
         membership: ring::Config,
-        /// The election.
+        /// What the election is configured as.
         election: leased::Config,
         /// Who votes and never leads.
         witnesses: Vec<u32>,
@@ -186,7 +178,7 @@ pub enum Protocol {
     OnLists {
         /// Where the lists come from.
         lists: Lists,
-        /// The election.
+        /// What the election is configured as.
         election: churn_tolerant::Config,
     },
     /// `[node]`: what an agent runs, with an agent's settings.
@@ -199,14 +191,14 @@ pub enum Lists {
     /// `[membership] kind = "medley"` with `elections`: a run of the membership alone, with all faults, is recorded;
     /// then elections are tried on its lists.
     Recorded {
-        /// The membership.
+        /// What is recorded.
         membership: medley::Config,
-        /// The elections.
+        /// What is tried on the recorded lists.
         trials: Trials,
     },
     /// `[membership] kind = "trace"`: lists recorded before.
     Trace {
-        /// The lists.
+        /// What was recorded.
         trace: SharedTrace,
         /// The run begins with the lists as of then.
         from: Duration,
@@ -243,7 +235,7 @@ pub enum Initiator {
 /// A node that is missing from some lists.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub struct Missing {
-    /// The node.
+    /// The number of the node.
     pub node: u32,
     /// From how many other lists, drawn anew for every seed.
     pub from: u32,
@@ -290,228 +282,6 @@ pub struct PingConfig {
     pub timeout: Duration,
 }
 
-/// Where the nodes are and how messages travel.
-#[derive(Clone, Debug, Hash, PartialEq)]
-pub struct Network {
-    /// Nodes present from the start; joiners come on top.
-    pub nodes: u32,
-    /// Nodes start at a random instant within this span; zero is a cold start of all together.
-    pub start_spread: Duration,
-    /// Which nodes hear which.
-    pub placement: Placement,
-    /// How long messages take.
-    pub delay: Delay,
-    /// Which messages are lost.
-    pub loss: Loss,
-    /// Which path a message takes where it needs several hops.
-    pub routing: Routing,
-    /// How the nodes move.
-    pub mobility: Mobility,
-    /// What the air does to messages.
-    pub radio: Radio,
-}
-
-impl Network {
-    /// Whether its nodes have positions, and keep them unless a fault displaces them.
-    pub fn has_fixed_positions(&self) -> bool {
-        self.placement.has_positions() && self.mobility == Mobility::Still
-    }
-}
-
-/// Which nodes hear which.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Placement {
-    /// Everybody hears everybody, in one hop.
-    Mesh,
-    /// Each node hears its two neighbours.
-    Ring,
-    /// Everybody hears node 0, and node 0 everybody; nobody else hears each other.
-    Star,
-    /// Exactly these undirected links.
-    Edges(Vec<(u32, u32)>),
-    /// Evenly on a square of `side`, as many rows as columns; in range are those within `range`.
-    Grid {
-        /// Length of the square's side.
-        side: f64,
-        /// Radio range, in the same unit.
-        range: f64,
-    },
-    /// Uniformly on a square of `side`, drawn anew for every seed until connected.
-    Random {
-        /// Length of the square's side.
-        side: f64,
-        /// Radio range, in the same unit.
-        range: f64,
-        /// Drawn until it stays connected whichever single node is lost.
-        robust: bool,
-    },
-    /// Uniformly within rectangles, drawn anew for every seed until connected.
-    Cluster {
-        /// The rectangles; their nodes add up to the network's.
-        clusters: Vec<Cluster>,
-        /// Radio range, in the same unit.
-        range: f64,
-        /// Drawn until the rest stays connected whichever single cluster is lost.
-        robust: bool,
-    },
-    /// Uniformly on a square of `side`, connected or not; where nodes move, they do so here.
-    Field {
-        /// Length of the square's side.
-        side: f64,
-        /// Radio range, in the same unit.
-        range: f64,
-    },
-    /// Exactly here, connected or not.
-    Positions {
-        /// Where each node is.
-        at: Vec<(f64, f64)>,
-        /// Radio range, in the same unit.
-        range: f64,
-    },
-}
-
-impl Placement {
-    /// Whether its nodes have positions.
-    pub fn has_positions(&self) -> bool {
-        self.range().is_some()
-    }
-
-    /// The radio range, where nodes have positions.
-    pub fn range(&self) -> Option<f64> {
-        match *self {
-            Self::Mesh | Self::Ring | Self::Star | Self::Edges(_) => None,
-            Self::Grid { range, .. }
-            | Self::Random { range, .. }
-            | Self::Cluster { range, .. }
-            | Self::Field { range, .. }
-            | Self::Positions { range, .. } => Some(range),
-        }
-    }
-}
-
-/// One rectangle of a clustered placement.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Cluster {
-    /// From and to along the first axis.
-    pub x: (f64, f64),
-    /// From and to along the second axis.
-    pub y: (f64, f64),
-    /// Nodes inside.
-    pub nodes: u32,
-}
-
-/// How long messages take.
-#[derive(Clone, Copy, Debug, Hash, PartialEq)]
-pub struct Delay {
-    /// The law of one draw.
-    pub law: DelayLaw,
-    /// What one draw is for.
-    pub per: Per,
-}
-
-/// The law of a delay.
-#[derive(Clone, Copy, Debug, Hash, PartialEq)]
-pub enum DelayLaw {
-    /// Always the same.
-    Fixed(Duration),
-    /// Uniform between two bounds, both included.
-    Uniform {
-        /// The shortest.
-        low: Duration,
-        /// The longest.
-        high: Duration,
-    },
-    /// A Poisson number of milliseconds.
-    Poisson {
-        /// The mean.
-        mean: Duration,
-    },
-}
-
-/// What a random draw is for.
-#[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
-pub enum Per {
-    /// Each hop of a message's path.
-    #[default]
-    Hop,
-    /// The whole path.
-    Path,
-}
-
-/// Which messages are lost. Rates are per hop.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Loss {
-    /// None.
-    None,
-    /// A coin for each hop and receiver.
-    Independent {
-        /// Probability of loss.
-        rate: f64,
-    },
-    /// One coin for each message: all its receivers get it, or none.
-    Correlated {
-        /// Probability of loss.
-        rate: f64,
-    },
-    /// A coin for each hop and receiver, and a heavier one for the acknowledgements that the first nodes of a
-    /// membership send: those of node `i` are lost on their first hop with `rate * (1 + (nodes - i) / 2)`. Low
-    /// numbers become unhealthy, as in the thesis.
-    BiasedAcks {
-        /// Probability of loss of all else.
-        rate: f64,
-        /// How many nodes are biased.
-        nodes: u32,
-    },
-    /// A coin for each hop, weighted by who sends and who receives.
-    PerNode {
-        /// Probability of loss between nodes not listed.
-        rate: f64,
-        /// The exceptions.
-        nodes: Vec<NodeLoss>,
-    },
-    /// A coin for each hop, weighted by the directed link.
-    PerLink {
-        /// Probability of loss on links not listed.
-        rate: f64,
-        /// The exceptions.
-        links: Vec<LinkLoss>,
-    },
-}
-
-/// How badly one node sends and hears. Both coins are tossed, besides the general one.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct NodeLoss {
-    /// The node.
-    pub node: u32,
-    /// Probability that what it sends is lost.
-    pub outbound: f64,
-    /// Probability that what it should hear is lost.
-    pub inbound: f64,
-}
-
-/// How badly one direction of one link works.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct LinkLoss {
-    /// The sender.
-    pub from: u32,
-    /// The receiver.
-    pub to: u32,
-    /// Probability of loss in this direction, instead of the general one.
-    pub rate: f64,
-}
-
-/// Which path a message takes.
-#[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
-pub enum Routing {
-    /// Fewest hops; among equals the one through smaller node numbers.
-    #[default]
-    Hops,
-    /// Least sum of link lengths.
-    Length,
-    /// None: nobody passes anything on, and only neighbours reach each other.
-    None,
-}
-
 /// Something that goes wrong, or is put right again.
 #[derive(Clone, Debug, Hash, PartialEq)]
 pub struct Fault {
@@ -524,7 +294,7 @@ pub struct Fault {
     pub every: Option<Every>,
     /// No repetition at or after this instant; `None` for the whole run.
     pub until: Option<Duration>,
-    /// What.
+    /// What goes wrong.
     pub kind: FaultKind,
 }
 
@@ -581,13 +351,13 @@ pub enum FaultKind {
     Leave(Who),
     /// New nodes start.
     Join {
-        /// How many.
+        /// How many nodes join.
         count: u32,
     },
     /// Live nodes freeze: nothing is handled, datagrams pile up to `buffer` (the oldest are kept),
     /// and all of it is handled at the end.
     Pause {
-        /// Which nodes.
+        /// Which nodes are frozen.
         who: Who,
         /// For how long.
         length: Duration,
@@ -597,7 +367,7 @@ pub enum FaultKind {
     /// Live nodes get too little of something: for a while each is held up and runs by turns, the first
     /// time after a random part of a turn; what comes meanwhile waits as in [`Pause`](Self::Pause).
     Starve {
-        /// Which nodes.
+        /// Which nodes are starved.
         who: Who,
         /// What they are starved of.
         of: Lack,
@@ -655,18 +425,18 @@ pub enum FaultKind {
     /// Live nodes change their places at once, and the links with them; all places are drawn anew until the
     /// live nodes hang together as before.
     Move {
-        /// Which nodes.
+        /// Which nodes move.
         who: Who,
         /// How far at most, in the placement's unit.
         distance: f64,
-        /// Where to.
+        /// How directions are drawn.
         law: MoveLaw,
         /// What the nodes learn of it.
         distances: Distances,
     },
     /// Clocks of live nodes run fast or slow from now on.
     Drift {
-        /// Whose.
+        /// Whose clocks drift.
         who: Who,
         /// Parts per million; negative is slow.
         ppm: i32,
@@ -674,7 +444,7 @@ pub enum FaultKind {
     /// For a while, the disks of live nodes keep nothing new. Whoever persists something meanwhile is told, or
     /// crashes if it cannot be.
     Disk {
-        /// Which nodes.
+        /// Whose disks fail.
         who: Who,
         /// For how long.
         length: Duration,
@@ -683,13 +453,13 @@ pub enum FaultKind {
     /// goes from now on that is sent to it. The earlier lives run on and talk from the same places, until they
     /// hear of the later ones from somebody who has heard those.
     Clone {
-        /// Which nodes.
+        /// Whose identities are cloned.
         who: Who,
     },
     /// Nodes of the start are not there before an instant, and start then as all do at the beginning. From the
     /// start, whatever [`Fault::at`] says.
     Late {
-        /// Which nodes.
+        /// Which nodes start late.
         who: Who,
         /// From the start of the run.
         until: Duration,
@@ -698,7 +468,7 @@ pub enum FaultKind {
     /// Whoever persists something meanwhile is told; who cannot be told has a disk that takes no time. A disk that takes
     /// longer than the fault lasts hangs.
     SlowDisk {
-        /// Which nodes.
+        /// Whose disks are slow.
         who: Who,
         /// Every write takes up to this long.
         by: Duration,
@@ -707,16 +477,6 @@ pub enum FaultKind {
     },
     /// Live nodes, of those that the agent ships, hand over what they lead.
     Resign(Who),
-}
-
-/// Where a node that moves by up to some distance ends up. Nobody leaves the field.
-#[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
-pub enum MoveLaw {
-    /// In a random direction, uniform up to the distance or the edge.
-    #[default]
-    Polar,
-    /// Anywhere alike in the square of twice the distance around it, as far as that is in the field.
-    Box,
 }
 
 /// What nodes learn when some have moved.
@@ -732,7 +492,7 @@ pub enum Distances {
 /// Which nodes a fault hits. Random choices come from the run's seed.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Who {
-    /// Exactly these.
+    /// The nodes of exactly these numbers.
     Nodes(Vec<u32>),
     /// This many of those it could hit, at random.
     Count(u32),
@@ -748,13 +508,4 @@ pub enum Who {
     LeavingConnected(Box<Who>),
     /// All it could hit.
     All,
-}
-
-/// What a node finds when it starts again.
-#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
-pub enum State {
-    /// All it had persisted.
-    Kept,
-    /// Nothing; only its boot number still grows.
-    Lost,
 }

@@ -10,29 +10,33 @@ use bellwether_proto::{
             baseline::{AlConfig, Composition, SupAlConfig, SupConfig},
             several,
         },
-        churn_tolerant::{self, Decision, ExcludeRule, Health, Multicast, Variant as Elects},
+        churn_tolerant::{self, Decision, ExcludeRule, Health, Multicast},
     },
     mechanism::pinged::Patience,
     membership::medley::{self, Attention, Carriers, Form, Phase, Piggyback, Selection, Strategy},
 };
 
-use crate::membership_trace::MembershipTrace;
+use crate::lists::membership_trace::MembershipTrace;
 
 mod central;
 mod ring;
 
+use bellwether_settings::{
+    Field, Reader, Result, Section,
+    election::{VARIANTS, tolerated},
+};
+
 use super::{
-    AnnounceSettings, Initiator, Lists, Missing, PingConfig, Protocol, Roles, ScenarioError,
-    SharedTrace, Trials, bandit,
-    node::node,
-    read::Nodes,
-    section::{Field, Reader, Result, Section},
+    AnnounceSettings, Initiator, Lists, Missing, PingConfig, Protocol, Roles, SettingsError,
+    SharedTrace, Trials, bandit, node::node, read::Nodes,
 };
 
 /// What else of the scenario decides which protocols make sense.
 pub(super) struct World {
     pub(super) nodes: u32,
     pub(super) duration: Duration,
+    /// Whether the nodes are as an agent's settings say.
+    pub(super) told: bool,
 }
 
 pub(super) fn protocol<'a>(
@@ -40,7 +44,7 @@ pub(super) fn protocol<'a>(
     world: &World,
     nodes: &mut Nodes<'a>,
 ) -> Result<Protocol> {
-    let either = "[node], [membership] with kind = \"medley\" or \"ping\", or [election] with kind = \"announce\"";
+    let either = "[node], [membership] or [election], as docs/scenarios.md has them; or --settings with an agent's settings";
     if let Some(field) = root.take("node") {
         if let Some(other) = root.take("membership").or(root.take("election")) {
             let problem = format!("is already part of the [node] at {}", field.place());
@@ -48,7 +52,7 @@ pub(super) fn protocol<'a>(
                 "[node] with its elections as [node.election.NAME], or no [node] (--set node=none)";
             return Err(other.error_unquoted(problem).with_allowed(allowed));
         }
-        return node(field, world.nodes);
+        return node(field, world.nodes, world.told);
     }
     Ok(match (root.take("membership"), root.take("election")) {
         (Some(field), None) => {
@@ -225,17 +229,11 @@ fn churn_tolerant(section: &mut Section<'_>) -> Result<churn_tolerant::Config> {
     })?;
     let variant = section
         .require("variant", "\"base\", \"optimistic\", \"preferred\" or \"hybrid\"")?
-        .choice(&[
-            ("base", Elects::Base),
-            ("optimistic", Elects::Optimistic),
-            ("preferred", Elects::Preferred),
-            ("hybrid", Elects::Hybrid),
-        ])?;
-    let tolerated = |field: &Field<'_>| field.integer(0..=4096).map(|bound| bound as u16);
-    let churn = tolerated(&section.require("churn", "4")?)?;
-    let crashes = section.or("crashes", 0, tolerated)?;
+        .choice(&VARIANTS)?;
+    let c = tolerated(&section.require("c", "4")?)?;
+    let f = section.or("f", 0, tolerated)?;
     let mut config = churn_tolerant::Config::new(variant, form);
-    config = config.with_bounds(churn, crashes).map_err(|error| refused(section, error))?;
+    config = config.with_bounds(c, f).map_err(|error| refused(section, error))?;
     let timeout = section.or("timeout", config.timeout(), Field::span)?;
     config = config.with_timeout(timeout).map_err(|error| refused(section, error))?;
     if let Some(field) = section.take("grace") {
@@ -363,7 +361,7 @@ fn elections<'a>() -> [(&'static str, Reader<'a, u32, Protocol>); 9] {
 }
 
 /// The machine's own configuration refused what each field allows by itself.
-pub(super) fn refused(section: &Section<'_>, error: impl std::fmt::Display) -> ScenarioError {
+pub(super) fn refused(section: &Section<'_>, error: impl std::fmt::Display) -> SettingsError {
     let error = section.field().error_unquoted(format!("cannot work: {error}"));
     error.with_allowed("settings that go together; docs/scenarios.md lists them")
 }
@@ -535,7 +533,7 @@ fn announce(section: &mut Section<'_>) -> Result<Protocol> {
         Variant::LeA => no_suppression(section)?,
         Variant::LeS | Variant::LeM => suppression(section)?,
     };
-    let rules = section.or("rules", Rules::Hardened, |field| {
+    let rules = section.or("form", Rules::Hardened, |field| {
         field.choice(&[
             ("hardened", Rules::Hardened),
             ("corrected", Rules::Corrected),

@@ -2,25 +2,26 @@
 
 use std::{
     collections::{BTreeMap, VecDeque},
-    fs::File,
-    io::Read as _,
     path::Path,
 };
 
 use bellwether_proto::Duration;
 
+use bellwether_settings::{
+    Field, Reader, Result, Section, Tree,
+    file::read_text,
+    node::{HOST_KEYS, NODE_KEYS},
+};
+
 use super::{
-    Cluster, Delay, DelayLaw, LinkLoss, Lists, Loss, Mobility, Network, NodeLoss, Per, Place,
-    Placement, Protocol, Radio, Routing, Scenario, ScenarioError, Until,
+    Cluster, Delay, DelayLaw, LinkLoss, Lists, Loss, Mobility, NetworkSettings, NodeLoss, Per,
+    Placement, Protocol, Radio, Routing, Scenario, Until,
     fault::{self, Setting},
     field, file,
     protocol::{World, protocol},
-    section::{Field, Reader, Result, Section},
-    tree::Source,
 };
 
-/// Largest scenario file in bytes. Arbitrary: an edge list of 100,000 links fits.
-const LARGEST_FILE: u64 = 1 << 20;
+const WANTED: &str = "a scenario file, such as scenarios/announce-failover.toml";
 
 /// Most nodes, joiners included. Arbitrary: far above what memory allows with any protocol.
 pub(super) const MOST_NODES: u32 = 1_000_000;
@@ -48,41 +49,52 @@ pub(super) struct Nodes<'a> {
 
 impl Scenario {
     /// Reads a scenario file and applies overrides, each `path=value`.
+    ///
+    /// # Errors
+    ///
+    /// The first thing wrong, and where.
     pub fn load(path: &Path, sets: &[String]) -> Result<Self> {
-        let file = path.display().to_string();
-        let error = |problem: String| {
-            ScenarioError::new(Place::File { file: file.clone() }, "", problem)
-                .with_allowed("a scenario file, such as scenarios/announce-failover.toml")
-        };
-        let failed = |io: std::io::Error| {
-            let problem = match io.kind() {
-                std::io::ErrorKind::NotFound => "there is no such file".to_owned(),
-                _ => format!("cannot be read: {io}"),
-            };
-            error(problem).caused_by(io)
-        };
-        if path.is_dir() {
-            return Err(error("is a directory, not a scenario file".to_owned()));
+        Self::parse(&path.display().to_string(), &read_text(path, WANTED)?, sets)
+    }
+
+    /// The same, where the nodes are agents with these settings: `timing`, `membership` and `election` of that file are
+    /// the `[node]` of the scenario, which must not have one.
+    ///
+    /// # Errors
+    ///
+    /// The first thing wrong, and where; also where both files say what the nodes run.
+    pub fn load_with(path: &Path, settings: &Path, sets: &[String]) -> Result<Self> {
+        let [world, agents] = [path, settings].map(|path| path.display().to_string());
+        let mut tree = Tree::of_file(world, read_text(path, WANTED)?)?;
+        let mut root = Field::root(&tree).section()?;
+        for key in ["node", "membership", "election"] {
+            if let Some(field) = root.take(key) {
+                let problem = format!("says what the nodes run, and so does --settings {agents}");
+                let error = field.error_unquoted(problem);
+                return Err(
+                    error.with_allowed("one of them; --set node.KEY=VALUE changes a setting")
+                );
+            }
         }
-        let mut bytes = Vec::new();
-        File::open(path)
-            .and_then(|opened| opened.take(LARGEST_FILE + 1).read_to_end(&mut bytes))
-            .map_err(failed)?;
-        if bytes.len() as u64 > LARGEST_FILE {
-            return Err(error("is larger than 1 MiB".to_owned()).with_allowed("at most 1 MiB"));
-        }
-        let text = String::from_utf8(bytes).map_err(|not_text| {
-            let valid = not_text.utf8_error().valid_up_to();
-            error(format!("is not UTF-8 text: byte {valid} does not fit"))
-        })?;
-        Self::parse(&file, &text, sets)
+        let text = read_text(settings, "a settings file, as `bellwether init` writes one")?;
+        tree.graft((agents, text), (&NODE_KEYS, &HOST_KEYS), "node")?;
+        Self::read(tree, sets, true)
     }
 
     /// Reads a scenario from `text`; `file` is what errors call it.
+    ///
+    /// # Errors
+    ///
+    /// As [`load`](Self::load).
     pub fn parse(file: &str, text: &str, sets: &[String]) -> Result<Self> {
-        let source = Source { file, text, sets };
-        let tree = source.tree()?;
-        scenario(Field::root(source, &tree).section()?)
+        Self::read(Tree::of_file(file.to_owned(), text.to_owned())?, sets, false)
+    }
+
+    fn read(mut tree: Tree, sets: &[String], told: bool) -> Result<Self> {
+        for set in sets {
+            tree.set(set, "path=value, such as network.nodes=20 or fault.0.at=5s")?;
+        }
+        scenario(Field::root(&tree).section()?, told)
     }
 }
 
@@ -136,7 +148,7 @@ impl<'a> Nodes<'a> {
     }
 }
 
-fn scenario(mut root: Section<'_>) -> Result<Scenario> {
+fn scenario(mut root: Section<'_>, told: bool) -> Result<Scenario> {
     let name = root.require("name", "\"what this shows\"")?.text()?.to_owned();
     let length = root.require("duration", "\"60s\"")?;
     let duration = length.span()?;
@@ -148,7 +160,7 @@ fn scenario(mut root: Section<'_>) -> Result<Scenario> {
     let initial = section.require("nodes", "20")?.integer(1..=MOST_NODES)?;
     let mut nodes = Nodes { initial, joined: 0, named: Vec::new() };
     let network = network(section, duration, &mut nodes)?;
-    let protocol = protocol(&mut root, &World { nodes: initial, duration }, &mut nodes)?;
+    let protocol = protocol(&mut root, &World { nodes: initial, duration, told }, &mut nodes)?;
     if matches!(network.loss, Loss::BiasedAcks { .. }) && !acknowledges(&protocol) {
         let loss = described.clone().section()?.take("loss");
         let error = loss.unwrap_or(described).error("has no acknowledgements to lose");
@@ -214,7 +226,7 @@ fn scenario(mut root: Section<'_>) -> Result<Scenario> {
 /// Refuses movements of too few, too long ones, and those that nobody would follow.
 fn moves_everybody(
     described: &Field<'_>,
-    (network, duration): (&Network, Duration),
+    (network, duration): (&NetworkSettings, Duration),
     protocol: &Protocol,
     nodes: &Nodes<'_>,
 ) -> Result<()> {
@@ -251,7 +263,7 @@ fn network<'a>(
     mut section: Section<'a>,
     duration: Duration,
     nodes: &mut Nodes<'a>,
-) -> Result<Network> {
+) -> Result<NetworkSettings> {
     let start_spread = section.or("start_spread", Duration::ZERO, |field| {
         let spread = field.duration()?;
         if spread > duration {
@@ -306,7 +318,7 @@ fn network<'a>(
     })?;
     section.end()?;
     let nodes = nodes.initial;
-    Ok(Network { nodes, start_spread, placement, delay, loss, routing, mobility, radio })
+    Ok(NetworkSettings { nodes, start_spread, placement, delay, loss, routing, mobility, radio })
 }
 
 fn placement<'a>(mut section: Section<'a>, nodes: &mut Nodes<'a>) -> Result<Placement> {

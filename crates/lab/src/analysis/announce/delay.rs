@@ -2,7 +2,7 @@
 //!
 //! Nobody stops believing in a leader (`T_L = ∞`, which the chapter leaves unsaid: A-20).
 
-use super::{Loss, power, some_fall};
+use super::{Loss, some_fall};
 
 /// A group at its cold start.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -108,32 +108,6 @@ pub fn announcements_until_heard(receivers: u32, rate: f64) -> f64 {
             return sum;
         }
     }
-}
-
-/// The same `R_M(l)` as §5.3.1.3 prints it, `Σ_{i=1}^M (-1)^{i+1} C(M,i)/(1-l^i)`: right on paper
-/// and worthless in floating point beyond `M ≈ 45`. Kept to show that.
-pub fn published_alternating(receivers: u32, rate: f64) -> f64 {
-    if rate >= 1.0 {
-        return f64::INFINITY;
-    }
-    let mut binomial = 1.0;
-    let mut sum = 0.0;
-    for i in 1..=receivers {
-        binomial *= f64::from(receivers - i + 1) / f64::from(i);
-        let term = binomial / (1.0 - power(rate, i));
-        sum += if i % 2 == 1 { term } else { -term };
-    }
-    sum
-}
-
-/// `R_M(l) ≈ (ln M + γ)/ln(1/l) + 1/2`: the delay under uncorrelated loss grows with the logarithm
-/// of the group and has no asymptote, against §5.4.1. For at least one receiver.
-pub fn announcements_until_heard_for_many(receivers: u32, rate: f64) -> f64 {
-    const EULER_GAMMA: f64 = 0.577_215_664_901_532_9;
-    if rate >= 1.0 {
-        return f64::INFINITY;
-    }
-    (libm::log(f64::from(receivers)) + EULER_GAMMA) / -libm::log(rate) + 0.5
 }
 
 /// Loss rate when `together` messages arrive at once: a second, independent coin of rate
@@ -264,24 +238,6 @@ mod tests {
         close("N = 2", leadership_delay_published(&two) - leadership_delay(&two), 1.476, 5e-4);
         let lossless = le_s(7, Loss::Uncorrelated(0.0));
         assert_eq!(leadership_delay_published(&lossless) - leadership_delay(&lossless), 1.0);
-    }
-
-    #[test]
-    fn a_4_uncorrelated_loss_has_no_asymptote() {
-        for receivers in [9, 99, 499, 100_000] {
-            let exact = announcements_until_heard(receivers, 0.4);
-            let name = format!("M = {receivers}");
-            close(&name, announcements_until_heard_for_many(receivers, 0.4), exact, 0.06);
-        }
-    }
-
-    #[test]
-    fn a_5_the_alternating_sum_loses_all_its_digits() {
-        let off = |m| (published_alternating(m, 0.4) - announcements_until_heard(m, 0.4)).abs();
-        assert!(off(20) < 1e-8, "M = 20: off by {}", off(20));
-        assert!(off(60) > 10.0, "M = 60: off by {}", off(60));
-        assert!(off(100) > 1e10, "M = 100: off by {}", off(100));
-        assert!((1..=500).all(|m| announcements_until_heard(m, 0.4) < 8.5));
     }
 
     /// A-21 and announce-fig-5.11: all `N` of AL announce together, one of LE-S does.

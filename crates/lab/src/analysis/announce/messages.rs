@@ -1,5 +1,5 @@
-//! F3: messages until convergence (§5.3.3), for no and correlated loss, and for the two chains that
-//! are exact under uncorrelated loss (SUP without delay, LE-A).
+//! F3: messages until convergence (§5.3.3), for no and correlated loss, and for the chain that is
+//! exact under uncorrelated loss (LE-A).
 //!
 //! Timers are uniform and `delay` is `Δ` in units of `T_S`, between 0 and 1. For every loss model
 //! `E[messages] = (1+X) + Σ_{k≥1} Σ_r P(q_k sends its r-th)`, since all but `q_0` fall silent
@@ -8,7 +8,8 @@
 use super::{Loss, announcements_until_heard, power, some_fall};
 
 /// `H_n = Σ_{k=1}^n 1/k`.
-pub fn harmonic(n: u32) -> f64 {
+#[cfg(test)]
+pub(super) fn harmonic(n: u32) -> f64 {
     (1..=n).rev().map(|k| 1.0 / f64::from(k)).sum()
 }
 
@@ -25,12 +26,6 @@ fn heard_nothing(k: u32, delay: f64, rate: f64) -> f64 {
     }
     let suppressed = (1.0 - rate) * (1.0 - delay);
     some_fall(suppressed, k + 1) / (f64::from(k + 1) * (1.0 - rate))
-}
-
-/// P8: `l^{rk}·A_k`, probability that `q_k` sends announcement `r`, the first being 0, under
-/// correlated loss and C2 (`T_A ≥ T_S + Δ`).
-pub fn announces_again(k: u32, r: u32, delay: f64, rate: f64) -> f64 {
-    libm::pow(rate, f64::from(r) * f64::from(k)) * announces(k, delay, rate)
 }
 
 /// Processes of LE-S that announce at all, `Σ_{k<N} A_k`: §5.3.3.1 without loss, `NΔ + Σ(1-Δ^k)/k`;
@@ -85,25 +80,6 @@ pub fn suppression(processes: u32, delay: f64, rate: f64) -> f64 {
     f64::from(processes) * (delay + heard_nothing(processes - 1, delay, rate))
 }
 
-/// SUP under uncorrelated loss without delay: in the order of waking, the next sends with
-/// probability `l^i` after `i` messages. Exact; quadratic in `N`.
-pub fn suppression_uncorrelated(processes: u32, rate: f64) -> f64 {
-    let mut sent = vec![0.0; processes as usize + 1];
-    sent[0] = 1.0;
-    for woken in 0..processes {
-        for i in (0..=woken).rev() {
-            let sends = sent[i as usize] * power(rate, i);
-            sent[i as usize] -= sends;
-            sent[i as usize + 1] += sends;
-        }
-    }
-    mean(&sent)
-}
-
-fn mean(distribution: &[f64]) -> f64 {
-    distribution.iter().enumerate().map(|(value, probability)| value as f64 * probability).sum()
-}
-
 /// `E[t_min] = 1/(N+1)`, the first message of SUP and LE-M. In units of `T_S`.
 pub fn first_send(processes: u32) -> f64 {
     1.0 / (f64::from(processes) + 1.0)
@@ -124,8 +100,8 @@ pub fn everyone_defers(processes: u32, delay: f64) -> f64 {
 }
 
 /// LE-A until convergence. No loss `N`; correlated `1/(1-l) + Σ_{k=1}^{N-1} 1/(1-l^k)`;
-/// uncorrelated `R_{N-1} + Σ_r (E[m_r]-1)` over the chain of [`le_a_announcers`], solved exactly in
-/// quadratic time.
+/// uncorrelated `R_{N-1} + Σ_r (E[m_r]-1)`, where `m_{r+1} = 1 + Σ_{k=1}^{m_r-1} Bernoulli(l^k)`
+/// announce in round `r + 1`, solved exactly in quadratic time.
 pub fn le_a(processes: u32, loss: Loss) -> f64 {
     match loss {
         Loss::None => f64::from(processes),
@@ -149,24 +125,6 @@ fn le_a_others(processes: u32, rate: f64) -> f64 {
     others[processes as usize]
 }
 
-/// `Q(·,N,r)` for LE-A under uncorrelated loss: the distribution of the number of announcers in
-/// round `r ≥ 1`, by number. `m' = 1 + Σ_{k=1}^{m-1} Bernoulli(l^k)` from one round to the next;
-/// the right form of §5.3.3.3 for simultaneous senders.
-pub fn le_a_announcers(processes: u32, rate: f64, round: u32) -> Vec<f64> {
-    let mut announcers = vec![0.0; processes as usize + 1];
-    announcers[processes as usize] = 1.0;
-    for _ in 1..round {
-        let mut next = vec![0.0; processes as usize + 1];
-        survivors_by_size(processes, rate, |size, survivors| {
-            for (next, probability) in next.iter_mut().zip(survivors) {
-                *next += announcers[size] * probability;
-            }
-        });
-        announcers = next;
-    }
-    announcers
-}
-
 /// Calls back for `m` from 1 to `processes` with the distribution of those among `m` announcers who
 /// announce once more, `[z^i] z∏_{k=1}^{m-1}(1-l^k+l^k z)`, indexed 0 to `m`.
 fn survivors_by_size(processes: u32, rate: f64, mut visit: impl FnMut(usize, &[f64])) {
@@ -187,7 +145,7 @@ fn survivors_by_size(processes: u32, rate: f64, mut visit: impl FnMut(usize, &[f
 mod tests {
     use bellwether_proto::Seed;
 
-    use super::super::{close, corrects, simulates, uncorrelated::everyone_announces_published};
+    use super::super::{close, corrects, simulates};
     use super::*;
 
     /// Table of F3, `Δ = 0.1`: `N`; LE-S without loss first, total; SUP; correlated 0.4 first,
@@ -236,8 +194,6 @@ mod tests {
             close(&format!("N = {n}"), correction(n), 0.0115, 1e-3);
         }
         close("N = 50", total(50, 0.1, 0.4), 12.81, 5e-3);
-        let summed: f64 = (0..200).map(|r| announces_again(1, r, 0.1, 0.4)).sum();
-        close("P8", total(2, 0.1, 0.4), 1.0 / 0.6 + summed, 1e-12);
     }
 
     /// The table without delay: what correlated loss gives is the lower bound under uncorrelated.
@@ -256,19 +212,6 @@ mod tests {
         ] {
             close(&format!("first, N = {n}"), first_round(n, 0.0, 0.4), first, 5e-4);
         }
-    }
-
-    #[test]
-    fn suppression_of_f3() {
-        for (n, expected) in [(2, 1.4), (5, 2.1409), (10, 2.7926), (100, 5.1995)] {
-            close(&format!("N = {n}"), suppression_uncorrelated(n, 0.4), expected, 5e-5);
-        }
-        assert_eq!(suppression_uncorrelated(500, 0.0), 1.0);
-        assert_eq!(suppression_uncorrelated(20, 1.0), 20.0);
-        assert_eq!(
-            [suppression(20, 0.1, 1.0), suppression(1, 0.1, 0.4)].map(libm::round),
-            [20.0, 1.0]
-        );
     }
 
     #[test]
@@ -314,29 +257,6 @@ mod tests {
         assert_eq!(total(2, 0.1, 1.0), f64::INFINITY);
     }
 
-    /// V20, and `E[m_1] = (1-l^N)/(1-l)`.
-    #[test]
-    fn announcers_of_le_a() {
-        close("V20", mean(&le_a_announcers(3, 0.4, 2)), 1.56, 1e-12);
-        let many = mean(&le_a_announcers(500, 0.4, 2));
-        close("N = 500", many, 1.0 / 0.6, 1e-12);
-        let summed: f64 = (1..80).map(|round| mean(&le_a_announcers(10, 0.4, round)) - 1.0).sum();
-        let total = announcements_until_heard(9, 0.4) + summed;
-        close("sum over rounds", le_a(10, Loss::Uncorrelated(0.4)), total, 1e-9);
-    }
-
-    /// Published exponent `r` for everyone still announcing in round `r`: round 1 has `N` for sure.
-    #[test]
-    fn a_9_everyone_announces_in_the_first_round() {
-        for (n, round) in [(2, 1), (3, 1), (3, 2), (4, 3)] {
-            let pairs = f64::from(n * (n - 1) / 2);
-            let all = le_a_announcers(n, 0.4, round)[n as usize];
-            let corrected = libm::pow(0.4, f64::from(round - 1) * pairs);
-            let published = everyone_announces_published(n, round, 0.4);
-            corrects(&format!("N = {n}, r = {round}"), published, corrected, all, 1e-12);
-        }
-    }
-
     #[test]
     fn le_a_by_simulation() {
         let mut rng = Seed::new(3).named("le-a").rng();
@@ -375,11 +295,5 @@ mod tests {
         }
         close("l = 0", first_round_published(9, 0.1, 0.0), first_round(9, 0.1, 0.0), 1e-12);
         assert!(first_round(500, 0.1, 1.0) <= 500.0 + 1e-9);
-    }
-
-    #[test]
-    fn five_hundred_processes_are_no_burden() {
-        assert!(le_a(500, Loss::Uncorrelated(0.95)).is_finite());
-        assert!(suppression_uncorrelated(500, 0.95) <= 500.0);
     }
 }

@@ -41,24 +41,8 @@ fn power(rate: f64, exponent: u32) -> f64 {
     libm::pow(rate, f64::from(exponent))
 }
 
-/// Asserts with the value, so that a failing table line says what came out instead.
 #[cfg(test)]
-#[track_caller]
-fn close(what: &str, value: f64, expected: f64, tolerance: f64) {
-    let same = value == expected || (value - expected).abs() <= tolerance;
-    assert!(same, "{what}: {value}, expected {expected} within {tolerance}");
-}
-
-/// Asserts that the mean of many samples is `expected`, within four of their own standard errors.
-#[cfg(test)]
-#[track_caller]
-fn simulates(what: &str, expected: f64, mut sample: impl FnMut() -> f64) {
-    const RUNS: u32 = 40_000;
-    let samples: Vec<f64> = (0..RUNS).map(|_| sample()).collect();
-    let mean = samples.iter().sum::<f64>() / f64::from(RUNS);
-    let squares: f64 = samples.iter().map(|sample| (sample - mean) * (sample - mean)).sum();
-    close(what, expected, mean, 4.0 * libm::sqrt(squares) / f64::from(RUNS));
-}
+use super::{close, simulates};
 
 /// An erratum in numbers: beside what was measured, the published form fails and the corrected
 /// passes.
@@ -81,19 +65,14 @@ mod tests {
             announcements_until_heard(n, rate),
             reestablish::departure_excess(n, rate),
             reestablish::departure_alone(&timing, rate),
-            reestablish::departure_mapped(&timing, n),
-            reestablish::false_departure(&timing, rate),
             reestablish::false_departure_episode(n, rate, 3),
             reestablish::bye(&timing, 3, 0.2, rate),
-            inconsistent::agreement(n, rate, 3),
             messages::first_round(n, 0.1, rate),
             messages::first_round_published(n, 0.1, rate),
             messages::total(n, 0.1, rate),
             messages::total_with_equal_periods(n, 0.1, rate),
             messages::suppression(n, 0.1, rate),
-            messages::suppression_uncorrelated(n, rate),
             messages::last_send(n, 0.1),
-            uncorrelated::total_at_least(n, rate),
             uncorrelated::first_round_at_most(n, rate),
             uncorrelated::first_round_published(n, rate),
             timers::leaders_messages(n, 2, 0.1),

@@ -2,7 +2,6 @@
 //! (§5.7).
 
 use super::delay::rounds_in_vain;
-use super::inconsistent::listen_factor;
 use super::{Loss, all_escape, announcements_until_heard, power, some_fall};
 
 /// The timers of a group in steady state, in seconds. Suppression timers are uniform; `suppress` 0
@@ -26,13 +25,6 @@ pub struct Timing {
 /// loss, which is wrong.
 pub fn departure_published(timing: &Timing) -> f64 {
     timing.listen + 2.0 * timing.delay + (timing.suppress - timing.announce) / 2.0
-}
-
-/// The same for LE-M without loss: the next leader is the first of `N-1` survivors to wake, so
-/// `E[t_s]` is `T_S/N`. `processes` counts the departed leader. Seconds.
-pub fn departure_mapped(timing: &Timing, processes: u32) -> f64 {
-    let first_wake = timing.suppress / f64::from(processes.max(1));
-    departure_published(timing) - timing.suppress / 2.0 + first_wake
 }
 
 /// Departure delay, exact. `processes` counts the departed leader. Seconds.
@@ -171,25 +163,6 @@ fn mean_positive(x: f64, plus: f64, minus: f64) -> f64 {
     }
 }
 
-/// Expected length of a false departure of one receiver, or of the group under correlated loss,
-/// given that one occurs: `mT_A - T_L + T_A·l/(1-l)`, `m` the smallest integer with `mT_A > T_L`
-/// (§5.3.2.2, corrected by A-15). Seconds.
-pub fn false_departure(timing: &Timing, rate: f64) -> f64 {
-    let passed = libm::floor(timing.listen / timing.announce + 1e-12);
-    timing.announce * (passed + 1.0 + rate / (1.0 - rate)) - timing.listen
-}
-
-/// §5.3.2.2-3 as printed: `T_A/(1-l) - T_L` under correlated loss, `T_A(1+R_N) - T_L` under
-/// uncorrelated. The case `T_L < T_A` only, negative beyond. Seconds.
-pub fn false_departure_published(timing: &Timing, processes: u32, loss: Loss) -> f64 {
-    let periods = match loss {
-        Loss::None => 1.0,
-        Loss::Correlated(rate) => 1.0 / (1.0 - rate),
-        Loss::Uncorrelated(rate) => 1.0 + announcements_until_heard(processes, rate),
-    };
-    timing.announce * periods - timing.listen
-}
-
 /// Mean length, in periods, of an episode in which some of `receivers` believe a live leader gone,
 /// under uncorrelated loss with `T_L = kT_A`: `[1-(1-l^k)^M] / [(1-l^k)^M - (1-l^k(2-l))^M]`
 /// (§5.3.2.3, corrected by A-15).
@@ -251,18 +224,6 @@ pub fn bye(timing: &Timing, copies: u32, spacing: f64, rate: f64) -> f64 {
     (0..copies).map(copy).sum::<f64>() + power(rate, copies) * departure_published(timing)
 }
 
-/// The smallest number of copies that reach all `receivers` with probability at least `1-ε`:
-/// `(1-l^b)^M ≥ 1-ε`, the rule of C4 (§5.7, corrected by A-27). `None` if everything is lost.
-pub fn bye_copies(rate: f64, receivers: u32, epsilon: f64) -> Option<u32> {
-    listen_factor(rate, receivers, epsilon)
-}
-
-/// §5.7 as printed: a mean number of announcements "until leadership", counted from 0. `l/(1-l)`
-/// under correlated loss: no Bye at all without loss.
-pub fn bye_copies_published(processes: u32, loss: Loss) -> f64 {
-    published_rounds(processes, loss)
-}
-
 /// A worse joiner that asks on arrival, no loss: `E[min(2Δ, U(0,T_A))] = 2Δ(1-Δ/T_A)`, at most the
 /// `T_A/2` of one that waits (§5.7, derived in F3). Seconds.
 pub fn query(timing: &Timing) -> f64 {
@@ -308,7 +269,6 @@ mod tests {
         }
         close("LE-A", departure(&timing(3.0, 0.0), 5, Loss::None), 2.7, 1e-12);
         close("one survivor", departure(&timing(3.0, 1.0), 2, Loss::None), 2.6, 1e-12);
-        close("LE-M", departure_mapped(&timing(3.0, 1.0), 10), 2.8, 1e-12);
         assert_eq!(departure(&timing(3.0, 1.0), 1, Loss::None), 0.0);
         assert_eq!(departure(&timing(3.0, 1.0), 3, Loss::Correlated(1.0)), f64::INFINITY);
         assert_eq!(departure(&timing(3.0, 1.0), 3, Loss::Uncorrelated(1.0)), f64::INFINITY);
@@ -395,7 +355,7 @@ mod tests {
             close(&format!("l = {rate}, N = {n}, k = {k}"), value, expected, tolerance);
         }
         for rate in [0.0, 0.1, 0.6] {
-            let alone = false_departure(&timing(3.0, 1.0), rate);
+            let alone = 1.0 + rate / (1.0 - rate);
             close("one receiver", false_departure_episode(1, rate, 3), alone, 1e-12);
         }
     }
@@ -428,9 +388,6 @@ mod tests {
             close(&format!("b = {copies}"), bye(&group, copies, 0.2, 0.4), expected, 5e-4);
         }
         close("no loss", bye(&group, 1, 0.2, 0.0), 0.65, 1e-12);
-        for (receivers, copies) in [(1, 6), (9, 8), (99, 11)] {
-            assert_eq!(bye_copies(0.4, receivers, 0.01), Some(copies), "M = {receivers}");
-        }
         close("query", query(&timing(3.0, 1.0)), 0.18, 1e-12);
         close("S-then-Q", suppress_then_query(&timing(3.0, 1.0)), 0.41467, 5e-6);
         close("S-then-Q, T_S = 0", suppress_then_query(&timing(3.0, 0.0)), 0.18, 1e-12);
@@ -474,30 +431,6 @@ mod tests {
     }
 
     #[test]
-    fn a_15_a_false_departure_takes_time() {
-        let group = timing(3.0, 1.0);
-        close(
-            "published",
-            false_departure_published(&group, 5, Loss::Correlated(0.4)),
-            -1.33,
-            5e-3,
-        );
-        close("true", false_departure(&group, 0.4), 1.667, 5e-4);
-        let short = timing(0.5, 1.0);
-        let published = false_departure_published(&short, 5, Loss::Correlated(0.4));
-        close("T_L < T_A", false_departure(&short, 0.4), published, 1e-12);
-        // Measured episodes of the table of F2, which gives no errors: the 5% of F4.
-        for (n, k, measured) in
-            [(5, 1, 7.93), (5, 2, 2.60), (5, 3, 1.91), (20, 2, 28.5), (20, 3, 4.78)]
-        {
-            let group = timing(f64::from(k), 1.0);
-            let published = false_departure_published(&group, n, Loss::Uncorrelated(0.4));
-            let episode = false_departure_episode(n - 1, 0.4, k);
-            corrects(&format!("N = {n}, k = {k}"), published, episode, measured, 0.05 * measured);
-        }
-    }
-
-    #[test]
     fn a_16_only_a_worse_joiner_must_hear() {
         let (group, uc) = (timing(3.0, 0.9), Loss::Uncorrelated(0.4));
         for (n, measured) in [(1, 1.170), (5, 1.152), (20, 1.132)] {
@@ -511,16 +444,5 @@ mod tests {
                 4.0 * 0.023,
             );
         }
-    }
-
-    #[test]
-    fn a_27_a_bye_counted_from_zero_is_no_bye() {
-        assert_eq!(bye_copies_published(5, Loss::Correlated(0.0)), 0.0);
-        assert_eq!(bye_copies(0.0, 4, 0.01), Some(1));
-        close("l = .4", bye_copies_published(5, Loss::Correlated(0.4)), 0.67, 5e-3);
-        let group = timing(6.0, 0.9);
-        let delay = |copies: f64| bye(&group, libm::round(copies) as u32, 0.2, 0.0);
-        let published = bye_copies_published(5, Loss::Correlated(0.0));
-        corrects("l = 0", delay(published), delay(1.0), 0.65, 1e-9);
     }
 }

@@ -16,19 +16,9 @@ pub enum Timer {
 }
 
 impl Timer {
-    /// Exponential with the usual `λ = ln N + 1`, for at least one process.
+    /// Exponential with the usual `λ`.
     pub fn exponential_for(processes: u32) -> Self {
-        Self::Exponential(libm::log(f64::from(processes.max(1))) + 1.0)
-    }
-
-    /// `E[t]`: 1/2, or `1/(1-e^{-λ}) - 1/λ`. The wait of the best process of LE-S.
-    pub fn mean(self) -> f64 {
-        match self {
-            Self::Uniform => 0.5,
-            // The two terms cancel; this is their series.
-            Self::Exponential(skew) if skew.abs() < 1e-4 => 0.5 + skew / 12.0,
-            Self::Exponential(skew) => -1.0 / libm::expm1(-skew) - 1.0 / skew,
-        }
+        Self::Exponential(lambda_for(processes))
     }
 
     /// `P(t)`.
@@ -48,12 +38,6 @@ impl Timer {
             }
             Self::Uniform | Self::Exponential(_) => 1.0,
         }
-    }
-
-    /// `E[t_min] = ∫(1-P)^N`: the first of `processes` to wake, and the wait of the best one of
-    /// LE-M.
-    pub fn first_wake(self, processes: u32) -> f64 {
-        integrate(0.0, 1.0, |time| all_escape(self.cdf(time), processes))
     }
 
     /// Processes of LE-S that announce: `NP(Δ) + ∫_Δ p(t)·[1-(1-P(t-Δ))^N]/P(t-Δ) dt` (§5.3.3.1).
@@ -78,6 +62,11 @@ impl Timer {
     }
 }
 
+/// The usual `λ = ln N + 1`, for at least one process.
+pub fn lambda_for(processes: u32) -> f64 {
+    libm::log(f64::from(processes.max(1))) + 1.0
+}
+
 /// Wait of the best process when a uniform criterion is mapped onto the timer with jitter `ω`:
 /// `(1-ω)/(N+1) + ω/2` (§5.4.3). 0 is the perfect mapping, 1 plain LE-S.
 ///
@@ -85,18 +74,6 @@ impl Timer {
 /// form in between.
 pub fn mapped_wait(processes: u32, jitter: f64) -> f64 {
     (1.0 - jitter) / (f64::from(processes) + 1.0) + jitter / 2.0
-}
-
-/// Delay until all know the `leaders` best of `processes`: `k/(k+1) + Δ`, the last of `k` timers.
-/// LE-K; the chapter only names the problem.
-pub fn leaders_delay(processes: u32, leaders: u32, delay: f64) -> f64 {
-    let leaders = f64::from(leaders.min(processes));
-    leaders / (leaders + 1.0) + delay
-}
-
-/// The same if the leaders are those who wake first: `k/(N+1) + Δ`.
-pub fn leaders_delay_mapped(processes: u32, leaders: u32, delay: f64) -> f64 {
-    f64::from(leaders.min(processes)) / (f64::from(processes) + 1.0) + delay
 }
 
 /// Processes of LE-K that announce: `Σ_j ∫p(t)·P[Bin(j,P(t-Δ)) < k] dt`, uniform timers.
@@ -138,16 +115,10 @@ mod tests {
 
     #[test]
     fn exponential_timers_of_f3() {
-        for (n, mean, le_s, sup, first) in [
-            (10, 0.735, 3.744, 1.541, 0.314),
-            (100, 0.825, 8.377, 2.029, 0.195),
-            (500, 0.862, 12.879, 2.447, 0.152),
-        ] {
+        for (n, le_s, sup) in [(10, 3.744, 1.541), (100, 8.377, 2.029), (500, 12.879, 2.447)] {
             let (timer, name) = (Timer::exponential_for(n), format!("N = {n}"));
-            close(&name, timer.mean(), mean, 5e-4);
             close(&name, timer.le_s_messages(n, 0.1), le_s, 5e-4);
             close(&name, timer.suppression_messages(n, 0.1), sup, 5e-4);
-            close(&name, timer.first_wake(n), first, 5e-4);
         }
     }
 
@@ -157,7 +128,6 @@ mod tests {
         let timer = Timer::exponential_for(500);
         let uniform = Timer::Uniform.le_s_messages(500, 0.1);
         assert!(timer.le_s_messages(500, 0.1) <= 0.3 * uniform);
-        assert!(timer.mean() >= 1.5 * Timer::Uniform.mean());
         let uniform = Timer::Uniform.suppression_messages(500, 0.1);
         assert!(timer.suppression_messages(500, 0.1) <= 0.1 * uniform);
     }
@@ -171,8 +141,6 @@ mod tests {
                 let sup = messages::suppression(n, delay, 0.0);
                 close(&name, timer.le_s_messages(n, delay), le_s, 1e-6);
                 close(&name, timer.suppression_messages(n, delay), sup, 1e-6);
-                close(&name, timer.first_wake(n), messages::first_send(n), 1e-9);
-                close(&name, timer.mean(), 0.5, 1e-9);
             }
         }
     }
@@ -205,9 +173,6 @@ mod tests {
             let spared = messages::harmonic(50) - messages::harmonic(leaders);
             close("no delay", leaders_messages(50, leaders, 0.0), k + k * spared, 1e-10);
         }
-        close("k = 1", leaders_delay(50, 1, 0.1), 0.6, 1e-12);
-        close("k = 3", leaders_delay(50, 3, 0.1), 0.85, 1e-12);
-        close("k = 3", leaders_delay_mapped(50, 3, 0.1), 3.0 / 51.0 + 0.1, 1e-12);
         close("all lead", leaders_messages(4, 9, 0.1), 4.0, 1e-12);
         assert_eq!(leaders_messages(4, 0, 0.1), 0.0);
     }

@@ -3,24 +3,17 @@
 //!
 //! Without delay, message counts depend only on the order of waking, hence not on the distribution
 //! of the timers (P11). The lower bound of the first round is the formula for correlated loss,
-//! [`messages::first_round`] with `delay` 0, since `E[l^sent] ≥ E[l^potential]`. The published
+//! [`first_round`](super::messages::first_round) with `delay` 0, since `E[l^sent] ≥ E[l^potential]`. The published
 //! total, a sum over endless rounds, diverges (A-11) and is not here.
 
-use super::{announcements_until_heard, messages, power};
+use super::{announcements_until_heard, power};
 
 /// The largest group whose `N!` orders of waking are enumerated.
 pub const ENUMERATED: u32 = 6;
 
 /// Distribution of the number of processes that announce in the first round, by number; exact.
 /// `None` beyond [`ENUMERATED`].
-///
-/// ```
-/// use bellwether_lab::analysis::announce::uncorrelated::first_round_distribution;
-///
-/// let senders = first_round_distribution(3, 0.4).expect("three is few");
-/// assert!((senders[2] - 0.516).abs() < 1e-12);
-/// ```
-pub fn first_round_distribution(processes: u32, rate: f64) -> Option<Vec<f64>> {
+fn first_round_distribution(processes: u32, rate: f64) -> Option<Vec<f64>> {
     let orders = wake_orders(processes)?;
     let mut distribution = vec![0.0; processes as usize + 1];
     for order in &orders {
@@ -133,19 +126,6 @@ fn wake_orders(processes: u32) -> Option<Vec<Vec<u32>>> {
     Some(orders)
 }
 
-/// Lower bound of the messages until convergence, C2: `R_{N-1} + Σ_{k=1}^{N-1} A_k/(1-l^k)`, the
-/// total under correlated loss but for the best process, whose own count is known.
-pub fn total_at_least(processes: u32, rate: f64) -> f64 {
-    if processes < 2 {
-        return f64::from(processes);
-    }
-    if rate >= 1.0 {
-        return f64::INFINITY;
-    }
-    let others = |k| messages::announces(k, 0.0, rate) / (1.0 - power(rate, k));
-    announcements_until_heard(processes - 1, rate) + (1..processes).rev().map(others).sum::<f64>()
-}
-
 /// Upper bound of the first round: `Σ_{m<N} w_m/(m+1)`, `w_0 = 1`,
 /// `w_{m+1} = w_m + [w_m - (1-l)(w_m²+1)/2]/(m+1)`. Exact at `l = 0` and for `N = 2`; proof in
 /// F3.
@@ -184,18 +164,11 @@ pub fn first_round_published(processes: u32, rate: f64) -> f64 {
     (0..).zip(sent).map(|(i, p)| f64::from(i) * p).sum()
 }
 
-/// `Q(i,i,r) = l^{r·i(i-1)/2}` as printed, "everyone loses everything": it forgets that the early
-/// wakers of LE-S send without losing anything, and for LE-A the exponent is `r-1` (A-9).
-pub fn everyone_announces_published(processes: u32, round: u32, rate: f64) -> f64 {
-    let n = f64::from(processes);
-    libm::pow(rate, f64::from(round) * n * (n - 1.0) / 2.0)
-}
-
 #[cfg(test)]
 mod tests {
     use bellwether_proto::Seed;
 
-    use super::super::{close, corrects, simulates};
+    use super::super::{close, corrects, messages, simulates};
     use super::*;
 
     #[test]
@@ -254,21 +227,6 @@ mod tests {
     }
 
     #[test]
-    fn lower_bounds_of_the_total() {
-        for (n, lower, measured) in [
-            (2, 2.833, 2.83333),
-            (5, 5.329, 5.78009),
-            (10, 7.224, 8.128),
-            (50, 11.642, 13.862),
-            (100, 13.551, 16.455),
-            (500, 17.988, 22.45),
-        ] {
-            close(&format!("N = {n}"), total_at_least(n, 0.4), lower, 5e-4);
-            assert!(total_at_least(n, 0.4) <= measured + 1e-5, "N = {n}");
-        }
-    }
-
-    #[test]
     fn exact_forms_lie_between_the_bounds() {
         for n in 2..=ENUMERATED {
             for rate in [0.1, 0.4, 0.9] {
@@ -276,7 +234,6 @@ mod tests {
                 let lower = messages::first_round(n, 0.0, rate);
                 let upper = first_round_at_most(n, rate);
                 assert!(lower <= exact + 1e-12 && exact <= upper + 1e-12, "N = {n}, l = {rate}");
-                assert!(total_at_least(n, rate) <= total(n, rate).unwrap() + 1e-12);
             }
         }
     }
@@ -322,13 +279,5 @@ mod tests {
             assert!(first_round_at_most(n, 0.4) >= measured - slack, "N = {n}");
             assert!(first_round_published(n, 0.4) > measured + slack, "N = {n}");
         }
-    }
-
-    #[test]
-    fn a_9_early_wakers_send_without_losing_anything() {
-        let both = first_round_distribution(2, 0.0).unwrap()[2];
-        corrects("N = 2", everyone_announces_published(2, 1, 0.0), both, 0.5, 1e-12);
-        let all = first_round_distribution(3, 0.4).unwrap()[3];
-        corrects("N = 3", everyone_announces_published(3, 1, 0.4), all, 0.364, 1e-12);
     }
 }

@@ -27,7 +27,8 @@ pub fn probability(all: u32, marked: u32, drawn: u32, k: u32) -> f64 {
 }
 
 /// Probability that at most `k` of the drawn are marked.
-pub fn at_most(all: u32, marked: u32, drawn: u32, k: u32) -> f64 {
+#[cfg(test)]
+fn at_most(all: u32, marked: u32, drawn: u32, k: u32) -> f64 {
     (0..=k.min(drawn)).map(|k| probability(all, marked, drawn, k)).sum()
 }
 
@@ -35,26 +36,6 @@ pub fn at_most(all: u32, marked: u32, drawn: u32, k: u32) -> f64 {
 pub fn all_marked(all: u32, marked: u32, drawn: u32) -> f64 {
     assert!(marked <= all && drawn <= all, "{marked} and {drawn} of {all}");
     (0..drawn).map(|i| f64::from(marked.saturating_sub(i)) / f64::from(all - i)).product()
-}
-
-/// Probability that none drawn is marked.
-pub fn none_marked(all: u32, marked: u32, drawn: u32) -> f64 {
-    all_marked(all, all - marked, drawn)
-}
-
-/// Mean number of marked among the drawn.
-pub fn mean(all: u32, marked: u32, drawn: u32) -> f64 {
-    if all == 0 { 0.0 } else { f64::from(drawn) * f64::from(marked) / f64::from(all) }
-}
-
-/// Variance of that number.
-pub fn variance(all: u32, marked: u32, drawn: u32) -> f64 {
-    if all < 2 {
-        return 0.0;
-    }
-    let n = f64::from(all);
-    let share = f64::from(marked) / n;
-    f64::from(drawn) * share * (1.0 - share) * f64::from(all - drawn) / (n - 1.0)
 }
 
 #[cfg(test)]
@@ -83,14 +64,6 @@ mod tests {
                 }
                 let share = |k: u32| f64::from(row[k as usize]) / f64::from(total);
                 close("all", all_marked(all, marked, drawn), share(drawn), 1e-13);
-                close("none", none_marked(all, marked, drawn), share(0), 1e-13);
-                let moment = |of: fn(f64) -> f64| -> f64 {
-                    (0..=all).map(|k| of(f64::from(k)) * share(k)).sum()
-                };
-                let first = moment(|k| k);
-                close("mean", mean(all, marked, drawn), first, 1e-12);
-                let second = moment(|k| k * k) - first * first;
-                close("variance", variance(all, marked, drawn), second, 1e-12);
             }
         }
     }

@@ -11,11 +11,6 @@ pub const fn unicasts_asking_itself(c: u32, f: u32) -> u32 {
     unicasts(c, f) - 2
 }
 
-/// How many to ask where nothing fails: `c + 1`. That `f` more are asked is for the worst case (C-26).
-pub const fn unicasts_without_failures(c: u32) -> u32 {
-    unicasts(c, 0)
-}
-
 /// A configuration of Table 5.1.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Configuration {

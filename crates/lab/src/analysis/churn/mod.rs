@@ -10,25 +10,8 @@ pub mod preference;
 pub mod sample;
 pub mod wrong;
 
-/// Asserts with the value, so that a failing table line says what came out instead.
 #[cfg(test)]
-#[track_caller]
-fn close(what: &str, value: f64, expected: f64, tolerance: f64) {
-    let same = value == expected || (value - expected).abs() <= tolerance;
-    assert!(same, "{what}: {value}, expected {expected} within {tolerance}");
-}
-
-/// Asserts that the mean of many samples is `expected`, within four of their own standard errors.
-#[cfg(test)]
-#[track_caller]
-fn simulates(what: &str, expected: f64, mut sample: impl FnMut() -> f64) {
-    const RUNS: u32 = 40_000;
-    let samples: Vec<f64> = (0..RUNS).map(|_| sample()).collect();
-    let mean = samples.iter().sum::<f64>() / f64::from(RUNS);
-    let squares: f64 = samples.iter().map(|sample| (sample - mean) * (sample - mean)).sum();
-    assert!(squares > 0.0, "{what}: nothing varies, so nothing is tested");
-    close(what, mean, expected, 4.0 * libm::sqrt(squares) / f64::from(RUNS));
-}
+use super::{close, simulates};
 
 /// The nodes asked: `take` of `all`, nobody twice; all of them if there are no more.
 pub fn draw(rng: &mut bellwether_proto::Rng, all: u32, take: u32) -> Vec<u32> {

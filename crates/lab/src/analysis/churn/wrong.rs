@@ -35,18 +35,6 @@ pub fn mean_rank(nodes: u32, lacking: u32, c_used: u32, low: u32) -> f64 {
     (1..=low).map(|rank| libm::pow(once, f64::from(rank))).sum()
 }
 
-/// The smallest `c` with which one initiator is wrong no more often than `epsilon`: what is lost by being
-/// content with less than certainty.
-pub fn enough(nodes: u32, lacking: u32, epsilon: f64) -> u32 {
-    (0..lacking).find(|&c| by_one(nodes, lacking, c) <= epsilon).unwrap_or(lacking)
-}
-
-/// Probability that one election of C-4 is spoilt: of `c + 1` lists at least one still has the dead leader,
-/// which `stale` of `N` have.
-pub fn spoilt(nodes: u32, stale: u32, c: u32) -> f64 {
-    1.0 - super::hypergeometric::none_marked(nodes, stale, c.saturating_add(1).min(nodes))
-}
-
 #[cfg(test)]
 mod tests {
     use bellwether_proto::{Rng, Seed};
@@ -110,20 +98,6 @@ mod tests {
         simulates("c = 2, five", by_any(128, 25, 2, 5), || {
             f64::from(u8::from((0..5).filter(|_| wrong(&mut rng)).count() > 0))
         });
-    }
-
-    #[test]
-    fn a_little_less_than_certainty_takes_far_fewer() {
-        assert_eq!([0.05, 0.01, 0.001, 0.0].map(|e| enough(128, 25, e)), [1, 2, 4, 25]);
-        assert_eq!(enough(128, 0, 0.0), 0);
-    }
-
-    /// C-4's figures.
-    #[test]
-    fn one_stale_list_of_few_spoils_an_election() {
-        close("c + 1 = 5", 1.0 - spoilt(48, 12, 4), 0.22, 5e-3);
-        close("c + 1 = 14", 1.0 - spoilt(48, 12, 13), 0.008, 5e-4);
-        assert_eq!(spoilt(48, 0, 4), 0.0);
     }
 
     #[test]

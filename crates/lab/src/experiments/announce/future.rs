@@ -1,50 +1,15 @@
 //! What the chapter left to future work: Bye, Query, several leaders, and SUP composed with AL.
 
-use super::{
-    Lossy, bounded, shown,
-    steady::{REJOINED, SETTLED},
-};
+use super::{steady::rejoined, *};
 use crate::{
     analysis::announce::{
-        messages,
+        messages::everyone_defers,
         reestablish::{self, Timing},
         timers,
     },
-    claim::{Claim, Estimate, Verdict},
-    experiment::{Cell, Experiment},
-    figure::{Axis, Figure, Series},
-    table::Table,
+    claim::Claim,
+    scenarios::{ANNOUNCE_SETTLED, ANNOUNCE_SEVERAL, ANNOUNCE_SUP_AL},
 };
-
-const SEVERAL: &str = r#"
-    name = "several leaders"
-    duration = "60s"
-    until = "agreement"
-    [network]
-    nodes = 50
-    delay = { kind = "fixed", value = "100ms" }
-    [election]
-    kind = "announce-several"
-    announce = "1100ms"
-    suppress = "1s"
-    listen = "never"
-    leaders = 1
-"#;
-
-/// Looked at when everybody has woken and been heard.
-const SUP_AL: &str = r#"
-    name = "SUP, then AL"
-    duration = "1101ms"
-    [network]
-    nodes = 10
-    delay = { kind = "fixed", value = "100ms" }
-    [election]
-    kind = "sup-al"
-    announce = "2s"
-    suppress = "1s"
-    listen = "never"
-    composition = "defer"
-"#;
 
 pub(super) fn all() -> Vec<Experiment> {
     vec![
@@ -54,19 +19,15 @@ pub(super) fn all() -> Vec<Experiment> {
             source: "project: §5.7",
             cells: |size| {
                 let cell = |(loss, copies): (Lossy, u32)| {
-                    let cell = Cell::new(bye_name(loss, copies), SETTLED, size.runs(4_000))
-                        .set("election.listen", "6s")
-                        .set("fault.0.kind", "leave");
-                    let cell = match copies {
-                        0 => cell,
-                        _ => cell.set(
-                            "election.bye",
-                            format!("{{ copies = {copies}, spacing = \"200ms\" }}"),
-                        ),
-                    };
-                    loss.apply(cell)
+                    let cell =
+                        Cell::new(bye_name(loss, copies), ANNOUNCE_SETTLED, size.runs(4_000))
+                            .set("election.listen", "6s")
+                            .set("fault.0.kind", "leave");
+                    let bye = format!("{{ copies = {copies}, spacing = \"200ms\" }}");
+                    loss.apply(if copies == 0 { cell } else { cell.set("election.bye", bye) })
                 };
-                byes().into_iter().map(cell).collect()
+                let lossy = COPIES.into_iter().flat_map(|copies| [(CORR, copies), (UC, copies)]);
+                [(Lossy::None, 1)].into_iter().chain(lossy).map(cell).collect()
             },
             claims: bye_claims,
             figures: bye_figures,
@@ -75,16 +36,14 @@ pub(super) fn all() -> Vec<Experiment> {
             id: "announce-query",
             title: "A joiner that asks on arrival",
             source: "project: §5.7",
-            cells: |size| {
-                vec![asking("query", size.runs(10_000)), asking("plain", size.runs(10_000))]
-            },
-            claims: |table| {
-                let at = |entry| table.estimate(entry, "recovery_time");
-                vec![Claim::all_agree(
+            cells: |size| ["query", "plain"].map(|entry| asking(entry, size.runs(10_000))).into(),
+            claims: |data| {
+                let at = |entry| data.estimate(entry, Metric::RecoveryTime);
+                vec![data.agrees(
                     "A worse joiner that asks waits 2Δ(1-Δ/T_A), one that does not T_A/2",
                     [
-                        ("query".into(), at("query"), reestablish::query(&TIMING)),
-                        ("plain".into(), at("plain"), 0.5),
+                        ("query", at("query"), reestablish::query(&TIMING)),
+                        ("plain", at("plain"), 0.5),
                     ],
                 )]
             },
@@ -95,13 +54,11 @@ pub(super) fn all() -> Vec<Experiment> {
             title: "A joiner that waits, then asks",
             source: "project: §5.7",
             cells: |size| vec![asking("suppress-query", size.runs(10_000))],
-            claims: |table| {
-                let measured = table.estimate("suppress-query", "recovery_time");
+            claims: |data| {
+                let measured = data.estimate("suppress-query", Metric::RecoveryTime);
                 let expected = reestablish::suppress_then_query(&TIMING);
-                vec![Claim::all_agree(
-                    "It takes E[min(t_s + 2Δ, U)]",
-                    [("suppress-query".into(), measured, expected)],
-                )]
+                let values = [("suppress-query", measured, expected)];
+                vec![data.agrees("It takes E[min(t_s + 2Δ, U)]", values)]
             },
             figures: |_| Vec::new(),
         },
@@ -111,19 +68,17 @@ pub(super) fn all() -> Vec<Experiment> {
             source: "project: §5.7",
             cells: |size| {
                 let cell = |k: u32| {
-                    let cell = Cell::new(format!("k={k}"), SEVERAL, size.runs(4_000));
+                    let cell = Cell::new(format!("k={k}"), ANNOUNCE_SEVERAL, size.runs(4_000));
                     cell.set("election.leaders", k).set("until", "duration").set("duration", "3s")
                 };
                 [1, 2, 3].map(cell).into()
             },
-            claims: |table| {
-                let sent = |k: u32| table.estimate(&format!("k={k}"), "first_round_msgs");
+            claims: |data| {
+                let sent = |k: u32| data.estimate(format!("k={k}"), Metric::FirstRoundMsgs);
                 let values = [1, 2, 3]
                     .map(|k| (format!("k={k}"), sent(k), timers::leaders_messages(50, k, 0.1)));
-                vec![Claim::all_agree(
-                    "Nodes that announce: 9.394, 12.788, 15.682 for k = 1, 2, 3 of 50",
-                    values,
-                )]
+                let sentence = "Nodes that announce: 9.394, 12.788, 15.682 for k = 1, 2, 3 of 50";
+                vec![data.agrees(sentence, values)]
             },
             figures: |_| Vec::new(),
         },
@@ -133,34 +88,12 @@ pub(super) fn all() -> Vec<Experiment> {
             source: "project: §5.7",
             cells: |size| {
                 let cell = |n: u32| {
-                    Cell::new(format!("n={n}"), SUP_AL, size.runs(4_000)).set("network.nodes", n)
+                    let cell = Cell::new(format!("n={n}"), ANNOUNCE_SUP_AL, size.runs(4_000));
+                    cell.set("network.nodes", n)
                 };
                 LEFT.map(cell).into()
             },
-            claims: |table| {
-                // A share near one may not vary in a short run; its error follows from what is expected.
-                let left = |n: u32| {
-                    let of = table.summary(&format!("n={n}"), "leaderless_at_end")?;
-                    let expected = messages::everyone_defers(n, 0.1);
-                    let error = libm::sqrt(expected * (1.0 - expected) / of.count as f64);
-                    Some(Estimate { value: of.mean, half_width: 1.96 * error })
-                };
-                let values =
-                    LEFT.map(|n| (format!("n={n}"), left(n), messages::everyone_defers(n, 0.1)));
-                vec![
-                    Claim::all_agree("Nobody announces with probability 1-(1-Δ)^N (A-28)", values),
-                    Claim::holds(
-                        "The deadlock needs loss or asymmetric delay",
-                        "as published",
-                        format!("{} of runs deadlock without either at N = 50", shown(left(50))),
-                        left(50).is_some_and(|share| share.value == 0.0),
-                    )
-                    .on_record(
-                        Verdict::NotReproduced,
-                        "A-28: two processes that wake within Δ of each other defer to each other with no loss at all",
-                    ),
-                ]
-            },
+            claims: deadlock_claims,
             figures: |_| Vec::new(),
         },
     ]
@@ -170,73 +103,73 @@ const TIMING: Timing = Timing { announce: 1.0, listen: 6.0, suppress: 1.0, delay
 const COPIES: [u32; 5] = [0, 1, 2, 3, 5];
 const LEFT: [u32; 4] = [2, 5, 10, 50];
 
-fn byes() -> Vec<(Lossy, u32)> {
-    let mut byes = vec![(Lossy::None, 1)];
-    for copies in COPIES {
-        byes.push((Lossy::Corr(0.4), copies));
-        byes.push((Lossy::Uc(0.4), copies));
-    }
-    byes
+fn deadlock_claims(data: &Table) -> Vec<Claim> {
+    // A share near one may not vary in a short run; its error follows from what is expected.
+    let left = |n: u32| match data.summary(format!("n={n}"), Metric::LeaderlessAtEnd) {
+        Some(of) => {
+            let error = Estimate::share(everyone_defers(n, 0.1), of.count).error;
+            Estimate::known(of.mean, error)
+        }
+        None => Estimate::NOTHING,
+    };
+    let values = LEFT.map(|n| (format!("n={n}"), left(n), everyone_defers(n, 0.1)));
+    vec![
+        data.agrees("Nobody announces with probability 1-(1-Δ)^N (A-28)", values),
+        data
+            .claim("The deadlock needs loss or asymmetric delay", "as published")
+            .holds(
+                format!("{} of runs deadlock without either at N = 50", left(50)),
+                left(50).value == 0.0,
+            )
+            .missed("A-28: two processes that wake within Δ of each other defer to each other with no loss at all"),
+    ]
 }
 
 fn bye_name(loss: Lossy, copies: u32) -> String {
     format!("{} b={copies}", loss.name())
 }
 
-fn bye_claims(table: &Table) -> Vec<Claim> {
-    let timing = Timing { suppress: 0.9, ..TIMING };
-    let at = |loss, copies| table.estimate(&bye_name(loss, copies), "recovery_time");
-    let corr = COPIES.map(|copies| {
-        let expected = reestablish::bye(&timing, copies, 0.2, 0.4);
-        (bye_name(Lossy::Corr(0.4), copies), at(Lossy::Corr(0.4), copies), expected)
-    });
-    let wanted = [7.49, 6.23, 4.40, 3.27, 2.52];
-    let uc = COPIES.map(|copies| at(Lossy::Uc(0.4), copies));
-    // F3's values are simulated themselves.
-    let near = uc.into_iter().zip(wanted).all(|(one, value)| {
-        one.is_some_and(|one| {
-            (one.value - value).abs() <= 4.0 * one.half_width / 1.96 + 0.03 * value
-        })
-    });
+/// How long it takes with so many copies under correlated loss.
+fn expected_bye(copies: u32) -> f64 {
+    reestablish::bye(&Timing { suppress: 0.9, ..TIMING }, copies, 0.2, 0.4)
+}
+
+fn bye_claims(data: &Table) -> Vec<Claim> {
+    let at = |loss, copies| data.estimate(bye_name(loss, copies), Metric::RecoveryTime);
+    let corr = COPIES.map(|k| (bye_name(CORR, k), at(CORR, k), expected_bye(k)));
+    let uc = COPIES.map(|copies| at(UC, copies));
+    let near = are_near(&uc, &[7.49, 6.23, 4.40, 3.27, 2.52], |given| 0.03 * given);
     vec![
-        bounded(
-            table,
-            "Without loss one Bye is enough: 2Δ + E[t_s]",
-            "0.65",
+        data.claim("Without loss one Bye is enough, 2Δ + E[t_s]", "0.65").between(
             at(Lossy::None, 1),
             0.62,
             0.68,
         ),
-        Claim::all_agree("Under correlated loss the closed form holds for 0 to 5 copies", corr),
-        Claim::holds(
+        data.agrees("Under correlated loss the closed form holds for 0 to 5 copies", corr),
+        data.claim(
             "Under uncorrelated loss 7.49, 6.23, 4.40, 3.27, 2.52 for 0, 1, 2, 3, 5 copies",
             "to 3% and 4 s.e.",
-            uc.map(shown).join(", "),
-            near,
-        ),
+        )
+        .holds(list(uc), near),
     ]
 }
 
-fn bye_figures(table: &Table) -> Vec<Figure> {
-    let timing = Timing { suppress: 0.9, ..TIMING };
+fn bye_figures(data: &Table) -> Vec<Figure> {
     let cells = |loss| COPIES.map(|copies| (f64::from(copies), bye_name(loss, copies)));
-    let exact = |copies: u32| (f64::from(copies), reestablish::bye(&timing, copies, 0.2, 0.4));
-    vec![Figure {
-        name: "announce-bye".into(),
-        title: "From a leader's goodbye to agreement, five processes, loss 0.4, T_L = 6".into(),
-        x: Axis::linear("copies of the Bye"),
-        y: Axis::linear("seconds (T_A = 1 s)"),
-        series: vec![
-            Series::cells("uncorrelated", 0, table, "recovery_time", cells(Lossy::Uc(0.4))),
-            Series::cells("correlated", 1, table, "recovery_time", cells(Lossy::Corr(0.4))),
-            Series::analytic("correlated, analysis", 1, (0..=5).map(exact)),
-        ],
-    }]
+    let exact = (0..=5).map(|copies| (f64::from(copies), expected_bye(copies)));
+    let series = [
+        Series::cells("uncorrelated", 0, data, Metric::RecoveryTime, cells(UC)),
+        Series::cells("correlated", 1, data, Metric::RecoveryTime, cells(CORR)),
+        Series::analytic("correlated, analysis", 1, exact),
+    ];
+    let title = "From a leader's goodbye to agreement, five processes, loss 0.4, T_L = 6";
+    let axes = (Axis::linear("copies of the Bye"), Axis::linear("seconds (T_A = 1 s)"));
+    vec![Figure::new("announce-bye", title, axes, series)]
 }
 
 /// A worse node asks its way into a group whose leader stays.
 fn asking(entry: &str, runs: u64) -> Cell {
-    let cell = Cell::new(entry, REJOINED, runs).set("election.suppress", "1s");
+    let cell = rejoined(entry, runs).set("election.suppress", "1s");
     match entry {
         "plain" => cell,
         _ => cell.set("election.entry", entry).set("election.query", "400ms"),

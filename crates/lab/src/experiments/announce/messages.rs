@@ -1,16 +1,13 @@
 //! Messages until convergence: figures 5.7 and 5.9, §5.3.3, §5.4.4, and timers.
 
-use super::{COLD, Lossy, SIZES, bounded, cold, difference, name, ratio, shown, sweep};
+use super::*;
 use crate::{
     analysis::announce::{
         messages,
         timers::{self, Timer},
         uncorrelated,
     },
-    claim::{Claim, Estimate, Verdict},
-    experiment::{Cell, Experiment, Size},
-    figure::{Axis, Figure, Series},
-    table::Table,
+    claim::{Claim, Verdict},
 };
 
 pub(super) fn all() -> Vec<Experiment> {
@@ -21,46 +18,32 @@ pub(super) fn all() -> Vec<Experiment> {
             source: "Fig. 5.7",
             cells: |size| sweep(size, &["le-s", "sup"], &[Lossy::None]),
             claims: figure_5_7_claims,
-            figures: |table| {
-                let analysis = |label: &str, colour, of: fn(u32) -> f64| {
-                    Series::analytic(label, colour, SIZES.map(|n| (f64::from(n), of(n))))
-                };
-                vec![figure(
-                    "announce-fig-5.7",
-                    "Messages until convergence, no loss",
-                    vec![
-                        by_size(table, "LE-S", 0, "le-s", Lossy::None),
-                        analysis("LE-S, analysis", 0, |n| {
-                            messages::total_with_equal_periods(n, 0.1, 0.0)
-                        }),
-                        by_size(table, "SUP", 1, "sup", Lossy::None),
-                        analysis("SUP, analysis", 1, |n| messages::suppression(n, 0.1, 0.0)),
-                    ],
-                )]
+            figures: |data| {
+                let series = [
+                    sent(data, ("LE-S", 0), ("le-s", Lossy::None)),
+                    analysed("LE-S, analysis", 0, |n| total(n, 0.0)),
+                    sent(data, ("SUP", 1), ("sup", Lossy::None)),
+                    analysed("SUP, analysis", 1, |n| messages::suppression(n, 0.1, 0.0)),
+                ];
+                figure("announce-fig-5.7", "Messages until convergence, no loss", series)
             },
         },
         Experiment {
             id: "announce-fig-5.9",
             title: "With loss, LE-S sends far more than SUP, and most under uncorrelated loss",
             source: "Fig. 5.9",
-            cells: |size| sweep(size, &["le-s", "sup"], &[Lossy::Corr(0.4), Lossy::Uc(0.4)]),
+            cells: |size| sweep(size, &["le-s", "sup"], &[CORR, UC]),
             claims: figure_5_9_claims,
-            figures: |table| {
-                let analysis =
-                    |n: u32| (f64::from(n), messages::total_with_equal_periods(n, 0.1, 0.4));
-                let sup = |n: u32| (f64::from(n), messages::suppression(n, 0.1, 0.4));
-                vec![figure(
-                    "announce-fig-5.9",
-                    "Messages until convergence, loss 0.4",
-                    vec![
-                        by_size(table, "LE-S uncorrelated", 0, "le-s", Lossy::Uc(0.4)),
-                        by_size(table, "LE-S correlated", 1, "le-s", Lossy::Corr(0.4)),
-                        Series::analytic("LE-S correlated, analysis", 1, SIZES.map(analysis)),
-                        by_size(table, "SUP uncorrelated", 2, "sup", Lossy::Uc(0.4)),
-                        by_size(table, "SUP correlated", 3, "sup", Lossy::Corr(0.4)),
-                        Series::analytic("SUP correlated, analysis", 3, SIZES.map(sup)),
-                    ],
-                )]
+            figures: |data| {
+                let series = [
+                    sent(data, ("LE-S uncorrelated", 0), ("le-s", UC)),
+                    sent(data, ("LE-S correlated", 1), ("le-s", CORR)),
+                    analysed("LE-S correlated, analysis", 1, |n| total(n, 0.4)),
+                    sent(data, ("SUP uncorrelated", 2), ("sup", UC)),
+                    sent(data, ("SUP correlated", 3), ("sup", CORR)),
+                    analysed("SUP correlated, analysis", 3, |n| messages::suppression(n, 0.1, 0.4)),
+                ];
+                figure("announce-fig-5.9", "Messages until convergence, loss 0.4", series)
             },
         },
         Experiment {
@@ -77,9 +60,9 @@ pub(super) fn all() -> Vec<Experiment> {
             source: "§5.4.4",
             cells: |size| {
                 let cell = |&(name, period): &(&str, &str)| {
-                    let cell = Cell::new(name, COLD, size.runs(10_000));
+                    let cell = Cell::new(name, ANNOUNCE_COLD, size.runs(10_000));
                     let cell = cell.set("network.nodes", 50).set("election.announce", period);
-                    Lossy::Corr(0.4).apply(cell)
+                    CORR.apply(cell)
                 };
                 PERIODS.iter().map(cell).collect()
             },
@@ -92,14 +75,15 @@ pub(super) fn all() -> Vec<Experiment> {
             source: "project: A-20",
             cells: |size| {
                 let heard = |&(name, listen): &(&str, &str)| {
-                    let cell = Cell::new(name, COLD, size.runs(2_000)).set("until", "heard");
-                    Lossy::Uc(0.4)
-                        .apply(cell.set("network.nodes", 50).set("election.listen", listen))
+                    let cell =
+                        Cell::new(name, ANNOUNCE_COLD, size.runs(2_000)).set("until", "heard");
+                    UC.apply(cell.set("network.nodes", 50).set("election.listen", listen))
                 };
                 let mut cells: Vec<Cell> = LISTENS.iter().map(heard).collect();
-                let together = Cell::new("together", COLD, size.runs(2_000)).set("duration", "40s");
+                let together =
+                    Cell::new("together", ANNOUNCE_COLD, size.runs(2_000)).set("duration", "40s");
                 let together = together.set("network.nodes", 50).set("election.listen", "2050ms");
-                cells.push(Lossy::Uc(0.4).apply(together));
+                cells.push(UC.apply(together));
                 cells
             },
             claims: listens_claims,
@@ -119,7 +103,7 @@ pub(super) fn all() -> Vec<Experiment> {
             source: "project: §5.4.3 recommends mapping",
             cells: |size| {
                 let cell = |jitter: f64| {
-                    let cell = Cell::new(jitter_name(jitter), COLD, size.runs(4_000));
+                    let cell = Cell::new(jitter_name(jitter), ANNOUNCE_COLD, size.runs(4_000));
                     cell.set("network.nodes", 100)
                         .set("election.criterion", "random")
                         .set("election.timer", "mapped")
@@ -133,85 +117,76 @@ pub(super) fn all() -> Vec<Experiment> {
     ]
 }
 
-fn figure(name: &str, title: &str, series: Vec<Series>) -> Figure {
-    Figure {
-        name: name.into(),
-        title: title.into(),
-        x: Axis::log("processes"),
-        y: Axis::log("messages"),
-        series,
-    }
+/// What LE-S sends under correlated loss, where periods are as long as the suppression interval.
+fn total(n: u32, rate: f64) -> f64 {
+    messages::total_with_equal_periods(n, 0.1, rate)
 }
 
-fn by_size(table: &Table, label: &str, colour: usize, variant: &str, loss: Lossy) -> Series {
-    let cells = SIZES.map(|n| (f64::from(n), name(variant, loss, n)));
-    Series::cells(label, colour, table, "num_msgs", cells)
+fn figure(name: &str, title: &str, series: impl IntoIterator<Item = Series>) -> Vec<Figure> {
+    vec![Figure::new(name, title, (Axis::log("processes"), Axis::log("messages")), series)]
 }
 
-fn counted(table: &Table, variant: &str, loss: Lossy, n: u32) -> Option<Estimate> {
-    table.estimate(&name(variant, loss, n), "num_msgs")
+fn sent(data: &Table, label: (&str, usize), of: (&str, Lossy)) -> Series {
+    by_size(data, label, of, Metric::NumMsgs)
 }
 
-fn figure_5_7_claims(table: &Table) -> Vec<Claim> {
-    let at = |variant, n| counted(table, variant, Lossy::None, n);
-    let le_s = SIZES.map(|n| {
-        (format!("n={n}"), at("le-s", n), messages::total_with_equal_periods(n, 0.1, 0.0))
-    });
+fn analysed(label: &str, colour: usize, of: impl Fn(u32) -> f64) -> Series {
+    Series::analytic(label, colour, SIZES.map(|n| (f64::from(n), of(n))))
+}
+
+fn counted(data: &Table, variant: &str, loss: Lossy, n: u32) -> Estimate {
+    data.estimate(name(variant, loss, n), Metric::NumMsgs)
+}
+
+fn figure_5_7_claims(data: &Table) -> Vec<Claim> {
+    let at = |variant, n| counted(data, variant, Lossy::None, n);
+    let le_s = SIZES.map(|n| (format!("n={n}"), at("le-s", n), total(n, 0.0)));
     let sup = SIZES.map(|n| (format!("n={n}"), at("sup", n), messages::suppression(n, 0.1, 0.0)));
-    let quotient = |n| ratio(at("le-s", n), at("sup", n));
+    let quotient = |n| at("le-s", n) / at("sup", n);
+    let near = [(10, 1.914), (50, 1.566), (500, 1.112)]
+        .into_iter()
+        .all(|(n, value)| data.is_between(quotient(n), value - 0.05, value + 0.05));
     vec![
-        Claim::all_agree("LE-S sends H_N + (N-1)Δ messages", le_s),
-        Claim::all_agree("SUP sends NΔ + 1 - Δ^N messages", sup),
-        Claim::holds(
-            "Their ratio falls: 1.9 at N = 10, 1.57 at 50, 1.11 at 500",
-            "to .05",
-            [10, 50, 500].map(|n| shown(quotient(n))).join(", "),
-            [(10, 1.914), (50, 1.566), (500, 1.112)]
-                .into_iter()
-                .all(|(n, value)| super::between(table, quotient(n), value - 0.05, value + 0.05)),
-        ),
+        data.agrees("LE-S sends H_N + (N-1)Δ messages", le_s),
+        data.agrees("SUP sends NΔ + 1 - Δ^N messages", sup),
+        data.claim("Their ratio falls: 1.9 at N = 10, 1.57 at 50, 1.11 at 500", "to .05")
+            .holds(list([10, 50, 500].map(quotient)), near),
     ]
 }
 
-fn figure_5_9_claims(table: &Table) -> Vec<Claim> {
-    let (corr, uc) = (Lossy::Corr(0.4), Lossy::Uc(0.4));
-    let at = |variant, loss, n| counted(table, variant, loss, n);
-    let total = SIZES.map(|n| {
-        (format!("n={n}"), at("le-s", corr, n), messages::total_with_equal_periods(n, 0.1, 0.4))
-    });
+fn figure_5_9_claims(data: &Table) -> Vec<Claim> {
+    let at = |variant, loss, n| counted(data, variant, loss, n);
+    let le_s = SIZES.map(|n| (format!("n={n}"), at("le-s", CORR, n), total(n, 0.4)));
     let sup =
-        SIZES.map(|n| (format!("n={n}"), at("sup", corr, n), messages::suppression(n, 0.1, 0.4)));
-    let value = |one: Option<Estimate>| one.map_or(f64::NAN, |one| one.value);
+        SIZES.map(|n| (format!("n={n}"), at("sup", CORR, n), messages::suppression(n, 0.1, 0.4)));
     let ordered = SIZES.into_iter().filter(|&n| n >= 5).all(|n| {
-        let order = [at("sup", corr, n), at("le-s", corr, n), at("le-s", uc, n)].map(value);
-        order.is_sorted()
+        let [a, b, c] = [at("sup", CORR, n), at("le-s", CORR, n), at("le-s", UC, n)];
+        a.value <= b.value && b.value <= c.value
     });
-    let near = |one, value: f64| super::between(table, one, value * 0.97, value * 1.03);
-    let hundred = [at("le-s", uc, 100), at("le-s", corr, 100), at("sup", corr, 100)];
-    let excess = |n| value(difference(at("le-s", uc, n), at("sup", uc, n)));
+    let hundred = [at("le-s", UC, 100), at("le-s", CORR, 100), at("sup", CORR, 100)];
+    let near = hundred
+        .into_iter()
+        .zip([24.4, 19.0, 11.7])
+        .all(|(one, value)| data.is_between(one, value * 0.97, value * 1.03));
+    let excess = |n| (at("le-s", UC, n) - at("sup", UC, n)).value;
     let growth = [(10, 100), (50, 500)].map(|(few, many)| excess(many) - excess(few));
     vec![
-        Claim::all_agree("LE-S agrees with analysis under correlated loss", total),
-        Claim::all_agree("SUP agrees with analysis under correlated loss", sup),
-        Claim::holds(
-            "LE-S uncorrelated > LE-S correlated > SUP for N ≥ 5",
-            "in this order",
-            if ordered { "in this order" } else { "not always" },
-            ordered,
-        ),
-        Claim::holds(
-            "At N = 100 they send 24.4, 19.0 and 11.7, to 3%",
-            "24.4 / 19.0 / 11.7",
-            hundred.map(shown).join(" / "),
-            near(hundred[0], 24.4) && near(hundred[1], 19.0) && near(hundred[2], 11.7),
-        ),
-        Claim::holds(
-            "The excess of LE-S over SUP under uncorrelated loss grows like log N: as much from 10 to 100 as \
-             from 50 to 500",
-            "equal steps",
-            format!("{:.1} and {:.1}", growth[0], growth[1]),
-            growth.into_iter().all(|step| (3.0..=11.0).contains(&step)),
-        ),
+        data.agrees("LE-S agrees with analysis under correlated loss", le_s),
+        data.agrees("SUP agrees with analysis under correlated loss", sup),
+        data
+            .claim("LE-S uncorrelated > LE-S correlated > SUP for N ≥ 5", "in this order")
+            .holds(if ordered { "in this order" } else { "not always" }, ordered),
+        data
+            .claim("At N = 100 they send 24.4, 19.0 and 11.7, to 3%", "24.4 / 19.0 / 11.7")
+            .holds(hundred.map(|one| one.to_string()).join(" / "), near),
+        data
+            .claim(
+                "The excess of LE-S over SUP under uncorrelated loss grows like log N: as much from 10 to 100 as \
+                 from 50 to 500",
+                "equal steps",
+            )
+            .digits(1)
+            .between(growth.map(Estimate::exact), 3.0, 11.0),
     ]
 }
 
@@ -224,87 +199,67 @@ fn without_delay(loss: Lossy, n: u32, runs: u64) -> Cell {
 }
 
 fn counted_cells(size: Size) -> Vec<Cell> {
-    let uc = Lossy::Uc(0.4);
-    let mut cells: Vec<Cell> = FEW.map(|n| without_delay(uc, n, size.runs(20_000))).into();
+    let mut cells: Vec<Cell> = FEW.map(|n| without_delay(UC, n, size.runs(20_000))).into();
     for n in [10, 50, 100] {
-        cells.push(cold("le-s", Lossy::Corr(0.4), n, size.runs(4_000)));
-        cells.push(without_delay(uc, n, size.runs(4_000)));
-        cells.push(cold("le-a", Lossy::Corr(0.4), n, size.runs(2_000)));
-        cells.push(cold("le-a", uc, n, size.runs(2_000)));
+        cells.push(cold("le-s", CORR, n, size.runs(4_000)));
+        cells.push(without_delay(UC, n, size.runs(4_000)));
+        cells.push(cold("le-a", CORR, n, size.runs(2_000)));
+        cells.push(cold("le-a", UC, n, size.runs(2_000)));
     }
     cells
 }
 
-fn counted_claims(table: &Table) -> Vec<Claim> {
-    use crate::analysis::announce::Loss;
-    let (corr, uc) = (Lossy::Corr(0.4), Lossy::Uc(0.4));
-    let first = |cell: &str| table.estimate(cell, "first_round_msgs");
+fn counted_claims(data: &Table) -> Vec<Claim> {
+    let first = |cell: &str| data.estimate(cell, Metric::FirstRoundMsgs);
     let many = [10, 50, 100];
-    let bare = |n| format!("no delay {}", name("le-s", uc, n));
-    let first_corr = many.map(|n| {
-        (format!("n={n}"), first(&name("le-s", corr, n)), messages::first_round(n, 0.1, 0.4))
-    });
-    let le_a = |loss, of: Loss| {
+    let bare = |n| format!("no delay {}", name("le-s", UC, n));
+    let at = |n: u32| format!("n={n}");
+    let first_corr =
+        many.map(|n| (at(n), first(&name("le-s", CORR, n)), messages::first_round(n, 0.1, 0.4)));
+    let le_a = [CORR, UC].into_iter().flat_map(|loss| {
         many.map(|n| {
-            (
-                format!("{} n={n}", Lossy::name(loss)),
-                counted(table, "le-a", loss, n),
-                messages::le_a(n, of),
-            )
+            let expected = messages::le_a(n, loss.analytic());
+            (format!("{} n={n}", loss.name()), counted(data, "le-a", loss, n), expected)
         })
-    };
-    let exact_first = FEW.map(|n| {
-        (format!("n={n}"), first(&bare(n)), uncorrelated::first_round(n, 0.4).unwrap_or(f64::NAN))
     });
+    let exact_first = FEW
+        .map(|n| (at(n), first(&bare(n)), uncorrelated::first_round(n, 0.4).unwrap_or(f64::NAN)));
     let exact_total = FEW.map(|n| {
-        let total = table.estimate(&bare(n), "num_msgs");
-        (format!("n={n}"), total, uncorrelated::total(n, 0.4).unwrap_or(f64::NAN))
+        let total = data.estimate(bare(n), Metric::NumMsgs);
+        (at(n), total, uncorrelated::total(n, 0.4).unwrap_or(f64::NAN))
     });
-    let hundred = first(&name("le-s", corr, 100));
-    let published = messages::first_round_published(100, 0.1, 0.4);
-    let recurrence = uncorrelated::first_round_published(100, 0.4);
     let sandwiched = many.into_iter().all(|n| {
         let (low, high) =
             (messages::first_round(n, 0.0, 0.4), uncorrelated::first_round_at_most(n, 0.4));
-        super::between(table, first(&bare(n)), low, high)
+        data.is_between(first(&bare(n)), low, high)
     });
-    let rejected = |measured: Option<Estimate>, value: f64| {
-        measured.is_some_and(|one| one.errors_from(value) > 4.0)
+    let rejected = |sentence: &str, cell: String, value: f64| {
+        let measured = first(&cell);
+        data.claim(sentence, format!("{value:.2}"))
+            .holds(measured, measured.errors_from(value) > 4.0)
     };
     vec![
-        Claim::all_agree(
-            "First announcements of LE-S under correlated loss, corrected",
-            first_corr,
-        ),
-        Claim::holds(
+        data.agrees("First announcements of LE-S under correlated loss, corrected", first_corr),
+        rejected(
             "The published form is rejected at N = 100 (A-6)",
-            format!("{published:.2}"),
-            shown(hundred),
-            rejected(hundred, published),
+            name("le-s", CORR, 100),
+            messages::first_round_published(100, 0.1, 0.4),
         ),
-        Claim::all_agree(
-            "LE-A agrees with analysis",
-            [le_a(corr, Loss::Correlated(0.4)), le_a(uc, Loss::Uncorrelated(0.4))].concat(),
-        ),
-        Claim::all_agree(
+        data.agrees("LE-A agrees with analysis", le_a),
+        data.agrees(
             "First announcements of LE-S under uncorrelated loss, no delay, by enumeration",
             exact_first,
         ),
-        Claim::all_agree(
+        data.agrees(
             "Messages of LE-S under uncorrelated loss, no delay, by enumeration",
             exact_total,
         ),
-        Claim::holds(
-            "Beyond six processes the first round lies between its bounds",
-            "between",
-            many.map(|n| shown(first(&bare(n)))).join(", "),
-            sandwiched,
-        ),
-        Claim::holds(
+        data.claim("Beyond six processes the first round lies between its bounds", "between")
+            .holds(list(many.map(|n| first(&bare(n)))), sandwiched),
+        rejected(
             "The published recurrence is rejected at N = 100 (A-8)",
-            format!("{recurrence:.2}"),
-            shown(first(&bare(100))),
-            rejected(first(&bare(100)), recurrence),
+            bare(100),
+            uncorrelated::first_round_published(100, 0.4),
         ),
     ]
 }
@@ -312,24 +267,22 @@ fn counted_claims(table: &Table) -> Vec<Claim> {
 const PERIODS: [(&str, &str); 3] =
     [("T_A = T_S/2", "500ms"), ("T_A = T_S", "1s"), ("T_A = T_S + Δ", "1100ms")];
 
-fn periods_claims(table: &Table) -> Vec<Claim> {
-    let at = |index: usize| table.estimate(PERIODS[index].0, "num_msgs");
-    let share =
-        |index| ratio(at(index), at(2)).map(|one| Estimate { value: one.value - 1.0, ..one });
+fn periods_claims(data: &Table) -> Vec<Claim> {
+    let at = |index: usize| data.estimate(PERIODS[index].0, Metric::NumMsgs);
+    let more = |index| (at(index) / at(2) - 1.0) * 100.0;
     vec![
-        Claim::all_agree(
+        data.agrees(
             "Without overlap the closed form holds",
-            [(PERIODS[2].0.into(), at(2), messages::total(50, 0.1, 0.4))],
+            [(PERIODS[2].0, at(2), messages::total(50, 0.1, 0.4))],
         ),
-        bounded(
-            table,
-            "Half a period costs at least 2% more messages",
-            "5% (13.45 to 12.81)",
-            share(0),
-            0.02,
-            0.10,
+        data.claim("How many more messages half a period costs", "5% (13.45 to 12.81)")
+            .percent()
+            .between(more(0), 2.0, 10.0),
+        data.claim("How many more messages an equal period costs", "0.1%").percent().between(
+            more(1),
+            -1.0,
+            1.0,
         ),
-        bounded(table, "An equal period costs less than 1% more", "0.1%", share(1), -0.01, 0.01),
     ]
 }
 
@@ -341,30 +294,25 @@ const LISTENS: [(&str, &str); 5] = [
     ("T_L = ∞", "never"),
 ];
 
-fn listens_claims(table: &Table) -> Vec<Claim> {
-    let at = |name: &str| table.estimate(name, "num_msgs");
+fn listens_claims(data: &Table) -> Vec<Claim> {
+    let found = LISTENS.map(|(name, _)| data.estimate(name, Metric::NumMsgs));
     let wanted = [26.6, 20.2, 18.1, 17.5, 17.3];
-    let near = |((name, _), value): (&(&str, &str), f64)| {
-        super::between(table, at(name), value - 0.5, value + 0.5)
-    };
-    let near = LISTENS.iter().zip(wanted).filter(|one| near(*one)).count();
-    let values: Vec<f64> =
-        LISTENS.iter().filter_map(|(name, _)| at(name)).map(|one| one.value).collect();
-    let falls = values.len() == LISTENS.len() && values.is_sorted_by(|a, b| *a > b - 0.5);
+    let near = |(one, value): &(Estimate, f64)| data.is_between(*one, value - 0.5, value + 0.5);
+    let near = found.into_iter().zip(wanted).filter(near).count();
+    let falls = found.windows(2).all(|pair| pair[0].value > pair[1].value - 0.5);
     let verdict = match near {
         5 => Verdict::Reproduced,
         4 if falls => Verdict::Partly,
         _ => Verdict::NotReproduced,
     };
-    let listed = LISTENS.map(|(name, _)| shown(at(name))).join(", ");
-    let messages = Claim::judged(
-        "Messages fall with the listen timeout: 26.6, 20.2, 18.1, 17.5, 17.3 for T_L just above 2, 3, 5, 10 and ∞",
-        "to .5",
-        listed,
-        verdict,
-    );
+    let messages = data
+        .claim(
+            "Messages fall with the listen timeout: 26.6, 20.2, 18.1, 17.5, 17.3 for T_L just above 2, 3, 5, 10 and ∞",
+            "to .5",
+        )
+        .judged(list(found), verdict);
     // A quick run cannot tell half a message.
-    let messages = match table.size() {
+    let messages = match data.size() {
         Size::Full => messages.on_record(
             Verdict::Partly,
             "T_L = 3 measures above 20.7. The values were simulated too (17.3 for ∞ is below the 17.6 \
@@ -372,96 +320,67 @@ fn listens_claims(table: &Table) -> Vec<Claim> {
         ),
         Size::Quick => messages,
     };
-    let reached = table.summary("together", "leadership_delay").map_or(0, |summary| summary.count);
-    let runs = table.summary("together", "num_msgs").map_or(0, |summary| summary.count);
-    let share = 1.0 - reached as f64 / runs.max(1) as f64;
-    let error = libm::sqrt(share * (1.0 - share) / runs.max(1) as f64);
-    let missed = Estimate { value: share, half_width: 1.96 * error };
+    let count = |metric| data.summary("together", metric).map_or(0, |summary| summary.count);
+    let (reached, runs) = (count(Metric::LeadershipDelay), count(Metric::NumMsgs));
+    let missed = Estimate::share(1.0 - reached as f64 / runs as f64, runs);
     vec![
         messages,
-        bounded(
-            table,
-            "With T_L just above 2, agreement at one instant is not reached within 40 periods in about one run of four",
-            "0.25",
-            Some(missed),
-            0.15,
-            0.35,
-        ),
+        data
+            .claim(
+                "In how many runs agreement at one instant is not reached within 40 periods, with T_L just above 2",
+                "about one of four",
+            )
+            .between(missed, 0.15, 0.35),
     ]
 }
 
-fn exponential(variant: &str, timer: &str, n: u32, runs: u64) -> Cell {
-    let cell = cold(variant, Lossy::None, n, runs);
-    let cell = Cell { name: format!("{timer} {}", cell.name), ..cell };
-    if timer == "uniform" {
-        return cell;
-    }
-    let Timer::Exponential(lambda) = Timer::exponential_for(n) else { return cell };
-    cell.set("election.timer", "exponential").set("election.lambda", lambda)
+fn exponential_name(timer: &str, variant: &str, n: u32) -> String {
+    format!("{timer} {}", name(variant, Lossy::None, n))
 }
 
 fn exponential_cells(size: Size) -> Vec<Cell> {
     let mut cells = Vec::new();
     for n in [10, 100, 500] {
         for variant in ["le-s", "le-m"] {
-            for timer in ["uniform", "exponential"] {
-                cells.push(exponential(
-                    variant,
-                    timer,
-                    n,
-                    size.runs(if n <= 100 { 4_000 } else { 400 }),
-                ));
-            }
+            let runs = size.runs(if n <= 100 { 4_000 } else { 400 });
+            let cell = |timer| Cell {
+                name: exponential_name(timer, variant, n),
+                ..cold(variant, Lossy::None, n, runs)
+            };
+            let exponential = cell("exponential").set("election.timer", "exponential");
+            cells.push(cell("uniform"));
+            cells.push(exponential.set("election.lambda", timers::lambda_for(n)));
         }
     }
     cells
 }
 
-fn exponential_claims(table: &Table) -> Vec<Claim> {
+fn exponential_claims(data: &Table) -> Vec<Claim> {
     let at = |timer: &str, variant, n, metric| {
-        table.estimate(&format!("{timer} {}", name(variant, Lossy::None, n)), metric)
+        data.estimate(exponential_name(timer, variant, n), metric)
     };
     let share = |variant, metric| {
-        ratio(at("exponential", variant, 500, metric), at("uniform", variant, 500, metric))
+        at("exponential", variant, 500, metric) / at("uniform", variant, 500, metric)
     };
-    let sizes = [10, 100, 500];
     let agree = |variant, of: fn(Timer, u32, f64) -> f64| {
-        sizes.map(|n| {
+        [10, 100, 500].map(|n| {
             let expected = of(Timer::exponential_for(n), n, 0.1);
-            let measured = at("exponential", variant, n, "first_round_msgs");
+            let measured = at("exponential", variant, n, Metric::FirstRoundMsgs);
             (format!("{variant} n={n}"), measured, expected)
         })
     };
     vec![
-        Claim::all_agree("LE-S sends as the integral says", agree("le-s", Timer::le_s_messages)),
-        Claim::all_agree(
-            "LE-M sends as the integral says",
-            agree("le-m", Timer::suppression_messages),
-        ),
-        bounded(
-            table,
-            "LE-S sends at most 30% of the messages at N = 500",
-            "12.88 of 56.69",
-            share("le-s", "num_msgs"),
-            0.0,
-            0.30,
-        ),
-        bounded(
-            table,
-            "and takes at least 1.5 times as long",
-            "0.862 of 0.5",
-            share("le-s", "t_max"),
+        data.agrees("LE-S sends as the integral says", agree("le-s", Timer::le_s_messages)),
+        data.agrees("LE-M sends as the integral says", agree("le-m", Timer::suppression_messages)),
+        data.claim("Share of the messages that LE-S sends at N = 500", "12.88 of 56.69")
+            .at_most(share("le-s", Metric::NumMsgs), 0.3),
+        data.claim("How many times as long it takes", "0.862 of 0.5").between(
+            share("le-s", Metric::TMax),
             1.5,
             2.0,
         ),
-        bounded(
-            table,
-            "LE-M sends at most 10%",
-            "2.447 of 51",
-            share("le-m", "num_msgs"),
-            0.0,
-            0.10,
-        ),
+        data.claim("Share of the messages that LE-M sends", "2.447 of 51")
+            .at_most(share("le-m", Metric::NumMsgs), 0.1),
     ]
 }
 
@@ -471,47 +390,31 @@ fn jitter_name(jitter: f64) -> String {
     format!("jitter {jitter}")
 }
 
-fn mapped_claims(table: &Table) -> Vec<Claim> {
+fn mapped_claims(data: &Table) -> Vec<Claim> {
     let delay = JITTERS.map(|jitter| {
-        let cell = jitter_name(jitter);
-        let measured = table.estimate(&cell, "t_max");
-        (cell, measured, timers::mapped_wait(100, jitter))
+        let measured = data.estimate(jitter_name(jitter), Metric::TMax);
+        (jitter_name(jitter), measured, timers::mapped_wait(100, jitter))
     });
-    let sent = |jitter| table.estimate(&jitter_name(jitter), "num_msgs");
-    let wanted = [10.98, 9.76, 7.51, 7.26, 15.06];
-    let near = JITTERS.into_iter().zip(wanted).all(|(jitter, value)| {
-        sent(jitter).is_some_and(|one| {
-            (one.value - value).abs() <= 0.02 * value + 4.0 * one.half_width / 1.96
-        })
-    });
-    let least = JITTERS.into_iter().min_by(|&a, &b| {
-        let value = |jitter| sent(jitter).map_or(f64::MAX, |one| one.value);
-        value(a).total_cmp(&value(b))
-    });
+    let sent = JITTERS.map(|jitter| data.estimate(jitter_name(jitter), Metric::NumMsgs));
+    let near = are_near(&sent, &[10.98, 9.76, 7.51, 7.26, 15.06], |given| 0.02 * given);
+    let (fewest, found) =
+        least(JITTERS.into_iter().zip(sent)).unwrap_or((f64::NAN, Estimate::NOTHING));
     vec![
-        Claim::all_agree("The delay is linear in the jitter: (1-ω)/(N+1) + ω/2", delay),
-        Claim::holds(
+        data.agrees("The delay is linear in the jitter: (1-ω)/(N+1) + ω/2", delay),
+        data.claim(
             "Messages: 10.98, 9.76, 7.51, 7.26, 15.06 for ω = 0, .1, .25, .5, 1",
             "to 2% and 4 s.e.",
-            JITTERS.map(|jitter| shown(sent(jitter))).join(", "),
-            near,
-        ),
-        Claim::holds(
-            "They are fewest in between: the perfect mapping is not (A-29)",
-            "0.5",
-            format!("at ω = {}", least.unwrap_or(f64::NAN)),
-            least.is_some_and(|jitter| jitter > 0.0 && jitter < 1.0),
-        ),
+        )
+        .holds(list(sent), near),
+        data.claim("They are fewest in between: the perfect mapping is not (A-29)", "0.5")
+            .holds(format!("at ω = {fewest}"), found.is_there() && fewest > 0.0 && fewest < 1.0),
     ]
 }
 
-fn mapped_figures(table: &Table) -> Vec<Figure> {
-    let cells = || JITTERS.map(|jitter| (jitter, jitter_name(jitter)));
-    vec![Figure {
-        name: "announce-map".into(),
-        title: "Messages of LE-S with a mapped timer, 100 processes, no loss".into(),
-        x: Axis::linear("jitter ω"),
-        y: Axis::linear("messages"),
-        series: vec![Series::cells("LE-S, mapped", 0, table, "num_msgs", cells())],
-    }]
+fn mapped_figures(data: &Table) -> Vec<Figure> {
+    let cells = JITTERS.map(|jitter| (jitter, jitter_name(jitter)));
+    let title = "Messages of LE-S with a mapped timer, 100 processes, no loss";
+    let axes = (Axis::linear("jitter ω"), Axis::linear("messages"));
+    let series = Series::cells("LE-S, mapped", 0, data, Metric::NumMsgs, cells);
+    vec![Figure::new("announce-map", title, axes, [series])]
 }

@@ -8,55 +8,21 @@ mod future;
 mod messages;
 mod steady;
 
-use super::{between, bounded, difference, ratio, shown};
-use crate::experiment::{Cell, Experiment, Size};
+use bellwether_sim::observe::Metric;
+
+use crate::{
+    analysis::announce::Loss,
+    claim::list,
+    estimate::{Estimate, is_ascending, least, most},
+    experiment::{Cell, Experiment, Size},
+    figure::{Axis, Figure, Series},
+    scenarios::{ANNOUNCE_AL, ANNOUNCE_COLD, ANNOUNCE_SUP},
+    table::Table,
+};
 
 pub(super) fn all() -> Vec<Experiment> {
     [cold::all(), messages::all(), steady::all(), future::all()].into_iter().flatten().collect()
 }
-
-/// Set-up S, for the corrected rules that the analysis describes.
-const COLD: &str = r#"
-    name = "set-up S"
-    duration = "60min"
-    until = "agreement"
-    [network]
-    nodes = 10
-    delay = { kind = "fixed", value = "100ms" }
-    [election]
-    kind = "announce"
-    variant = "le-s"
-    rules = "corrected"
-    announce = "1s"
-    suppress = "1s"
-    listen = "never"
-"#;
-
-/// SUP with the same channel: one message each, unless somebody else's comes first.
-const SUP: &str = r#"
-    name = "SUP"
-    duration = "1101ms"
-    [network]
-    nodes = 10
-    delay = { kind = "fixed", value = "100ms" }
-    [election]
-    kind = "sup"
-    suppress = "1s"
-"#;
-
-/// AL with the same channel: everybody announces every period, in phase.
-const AL: &str = r#"
-    name = "AL"
-    duration = "60min"
-    until = "agreement"
-    [network]
-    nodes = 10
-    delay = { kind = "fixed", value = "100ms" }
-    [election]
-    kind = "al"
-    announce = "1s"
-    listen = "never"
-"#;
 
 /// The chapter's group sizes.
 const SIZES: [u32; 10] = [2, 5, 10, 20, 50, 100, 200, 300, 400, 500];
@@ -73,6 +39,10 @@ enum Lossy {
     Corr(f64),
     Uc(f64),
 }
+
+/// The loss of most figures.
+const CORR: Lossy = Lossy::Corr(0.4);
+const UC: Lossy = Lossy::Uc(0.4);
 
 impl Lossy {
     fn name(self) -> String {
@@ -92,8 +62,7 @@ impl Lossy {
         cell.set("network.loss.kind", kind).set("network.loss.rate", rate)
     }
 
-    fn analytic(self) -> crate::analysis::announce::Loss {
-        use crate::analysis::announce::Loss;
+    fn analytic(self) -> Loss {
         match self {
             Self::None => Loss::None,
             Self::Corr(rate) => Loss::Correlated(rate),
@@ -109,14 +78,15 @@ fn name(variant: &str, loss: Lossy, nodes: u32) -> String {
 
 /// A protocol of the family from a cold start.
 fn cold(variant: &str, loss: Lossy, nodes: u32, runs: u64) -> Cell {
-    let base = match variant {
-        "sup" => SUP,
-        "al" => AL,
-        _ => COLD,
+    let cell = |base| {
+        let cell = Cell::new(name(variant, loss, nodes), base, runs).set("network.nodes", nodes);
+        loss.apply(cell)
     };
-    let cell = Cell::new(name(variant, loss, nodes), base, runs).set("network.nodes", nodes);
-    let cell = if base == COLD { cell.set("election.variant", variant) } else { cell };
-    loss.apply(cell)
+    match variant {
+        "sup" => cell(ANNOUNCE_SUP),
+        "al" => cell(ANNOUNCE_AL),
+        _ => cell(ANNOUNCE_COLD).set("election.variant", variant),
+    }
 }
 
 /// Each protocol under each loss, at the chapter's group sizes.
@@ -128,4 +98,23 @@ fn sweep(size: Size, variants: &[&str], losses: &[Lossy]) -> Vec<Cell> {
         }
     }
     cells
+}
+
+/// A metric of a protocol at the chapter's group sizes.
+fn by_size(
+    data: &Table,
+    (label, colour): (&str, usize),
+    (variant, loss): (&str, Lossy),
+    metric: Metric,
+) -> Series {
+    let cells = SIZES.map(|n| (f64::from(n), name(variant, loss, n)));
+    Series::cells(label, colour, data, metric, cells)
+}
+
+/// Each value is as given, within four standard errors and this much besides: what is given was simulated itself.
+fn are_near(values: &[Estimate], given: &[f64], besides: impl Fn(f64) -> f64) -> bool {
+    let near = |(one, given): (&Estimate, &f64)| {
+        (one.value - given).abs() <= 4.0 * one.error + besides(*given)
+    };
+    values.len() == given.len() && values.iter().zip(given).all(near)
 }

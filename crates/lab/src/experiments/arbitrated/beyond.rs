@@ -8,20 +8,13 @@ use bellwether_proto::{
     },
 };
 use bellwether_sim::{
+    observe::Metric,
     run::run as run_scenario,
     scenario::{FaultKind, Scenario},
 };
 
-use super::{
-    super::bounded, RING, always, at, crash, cut, draws, fault, ms, published::runs, run, shown,
-    whether,
-};
-use crate::{
-    claim::{Claim, Verdict, short},
-    computation::{Computation, Found, Value},
-    experiment::{Cell, Experiment, Size},
-    table::Table,
-};
+use super::*;
+use crate::scenarios::RING_LEADER;
 
 pub(super) fn all() -> Vec<Experiment> {
     let one = |id, title, cells, claims| Experiment {
@@ -46,10 +39,6 @@ pub(super) fn all() -> Vec<Experiment> {
     ]
 }
 
-fn hardened(cell: Cell) -> Cell {
-    cell.set("membership.form", "hardened").set("membership.rejoin", false)
-}
-
 fn run_cells(size: Size) -> Vec<Cell> {
     let mut cells = Vec::new();
     for k in [2_u32, 3] {
@@ -57,7 +46,7 @@ fn run_cells(size: Size) -> Vec<Cell> {
             for length in k..=most {
                 let work = Computation::over("ring row", RING, length, row);
                 let cell =
-                    Cell::computed(format!("{form} k={k} run={length}"), work, runs(size, 10, 1))
+                    Cell::computed(format!("{form} k={k} run={length}"), work, size.pick(10, 1))
                         .set("network.nodes", 48)
                         .set("membership.neighbours", k)
                         .set("duration", "60s");
@@ -78,12 +67,12 @@ fn row(scenario: &Scenario, length: &u32, seed: u64) -> Found {
     let study = run(scenario, vec![crash(ms(6_000), victims)], seed)?;
     let lost = 48 - *length as usize - study.active.len();
     Ok(vec![
-        Value::count("survivors", study.active.len() as f64),
-        Value::count("lost besides", lost as f64),
+        Value::count(Ring::Survivors, study.active.len() as f64),
+        Value::count(Ring::LostBesides, lost as f64),
     ])
 }
 
-fn run_claims(table: &Table) -> Vec<Claim> {
+fn run_claims(data: &Table) -> Vec<Claim> {
     let cells = |form: &'static str, lengths: fn(u32) -> std::ops::RangeInclusive<u32>| {
         [2_u32, 3]
             .into_iter()
@@ -91,22 +80,22 @@ fn run_claims(table: &Table) -> Vec<Claim> {
     };
     vec![
         always(
-            table,
+            data,
             "As published a row of k costs nobody else its place",
             "membership lists remain available under any number of failures",
-            cells("as-published", |k| k..=k).map(|cell| (cell, "lost besides", 0.0)),
+            cells("as-published", |k| k..=k).map(|cell| (cell, Ring::LostBesides, 0.0)),
         ),
         always(
-            table,
+            data,
             "One more dissolves the whole ring, whatever the paper says",
             "the same; S5",
-            cells("as-published", |k| k + 1..=k + 1).map(|cell| (cell, "survivors", 0.0)),
+            cells("as-published", |k| k + 1..=k + 1).map(|cell| (cell, Ring::Survivors, 0.0)),
         ),
         always(
-            table,
+            data,
             "2k + 2 far arbitrators bear rows of up to 2k + 1",
             "(project, R15)",
-            cells("hardened", |k| k..=2 * k + 1).map(|cell| (cell, "lost besides", 0.0)),
+            cells("hardened", |k| k..=2 * k + 1).map(|cell| (cell, Ring::LostBesides, 0.0)),
         ),
     ]
 }
@@ -121,7 +110,7 @@ fn part_cells(size: Size) -> Vec<Cell> {
                 continue;
             }
             let work = Computation::over("ring parted", RING, arc, parted);
-            let cell = Cell::computed(format!("{form} arc={arc}"), work, runs(size, 10, 1))
+            let cell = Cell::computed(format!("{form} arc={arc}"), work, size.pick(10, 1))
                 .set("network.nodes", 48)
                 .set("duration", "80s");
             let cell =
@@ -142,80 +131,71 @@ fn parted(scenario: &Scenario, arc: &u32, seed: u64) -> Found {
     let within = study.active.iter().filter(|id| id.get() < u64::from(*arc)).count();
     let outside = study.active.len() - within;
     Ok(vec![
-        Value::count("within", within as f64),
-        Value::count("outside", outside as f64),
-        whether("majority whole", outside == 48 - *arc as usize),
-        Value::count("violations", study.outcome.violations.len() as f64),
+        Value::count(Ring::Within, within as f64),
+        Value::count(Ring::Outside, outside as f64),
+        Value::whether(Ring::MajorityWhole, outside == 48 - *arc as usize),
+        Value::count(Ring::Violations, study.outcome.violations.len() as f64),
     ])
 }
 
-fn part_claims(table: &Table) -> Vec<Claim> {
-    let published = |arc: u32, outside: f64| {
-        let cell = format!("as-published arc={arc}");
-        [(cell.clone(), "within", 0.0), (cell, "outside", outside)]
+fn part_claims(data: &Table) -> Vec<Claim> {
+    let parted = |form: &'static str| {
+        move |(arc, outside): (u32, f64)| {
+            let cell = format!("{form} arc={arc}");
+            [(cell.clone(), Ring::Within, 0.0), (cell, Ring::Outside, outside)]
+        }
     };
+    let (published, everybody) = (parted("as-published"), parted("everybody"));
     let mut claims = vec![
         always(
-            table,
+            data,
             "As published an arc of up to k goes, and the rest stays",
             "(prose only)",
-            [published(1, 47.0), published(3, 45.0)].concat(),
+            [(1, 47.0), (3, 45.0)].map(published).concat(),
         ),
         always(
-            table,
+            data,
             "A longer one takes everybody along",
             "eventually everyone leaves",
-            [published(4, 0.0), published(12, 0.0), published(24, 0.0)].concat(),
+            [(4, 0.0), (12, 0.0), (24, 0.0)].map(published).concat(),
         ),
     ];
-    if table.size() == Size::Full {
-        let everybody = |arc: u32, outside: f64| {
-            let cell = format!("everybody arc={arc}");
-            [(cell.clone(), "within", 0.0), (cell, "outside", outside)]
-        };
+    if data.size() == Size::Quick {
         claims.push(always(
-            table,
-            "Where everybody arbitrates the majority stays whole, and nobody of the minority",
-            "(project, R15)",
-            [everybody(4, 44.0), everybody(12, 36.0), everybody(20, 28.0), everybody(24, 0.0)]
-                .concat(),
-        ));
-        let whole = |cell: &str| shown(at(table, cell, "majority whole"));
-        let kept =
-            |cell: &str| at(table, cell, "majority whole").is_some_and(|one| one.value == 1.0);
-        claims.push(Claim::holds(
-            "Eight far arbitrators bear an arc of 12 and not one of 20",
-            "model, two seeds a cell: 12 but not 20",
-            format!(
-                "12 in {}, 20 in {} of the runs",
-                whole("far(8) arc=12"),
-                whole("far(8) arc=20")
-            ),
-            kept("far(8) arc=12") && !kept("far(8) arc=20"),
-        ));
-        claims.push(
-            Claim::holds(
-                "Sixteen bear one of 20",
-                "model, two seeds: yes",
-                format!("in {} of the runs", whole("far(16) arc=20")),
-                kept("far(16) arc=20"),
-            )
-            .on_record(
-                Verdict::NotReproduced,
-                "for some pair too many of those drawn sit on the other side, and one forced departure begins a row; the model had two seeds and groups that changed at once",
-            ),
-        );
-    } else {
-        claims.push(always(
-            table,
+            data,
             "Where everybody arbitrates the majority stays whole",
             "(project, R15)",
-            [
-                ("everybody arc=12".into(), "within", 0.0),
-                ("everybody arc=12".into(), "outside", 36.0),
-            ],
+            everybody((12, 36.0)),
         ));
+        return claims;
     }
+    claims.push(always(
+        data,
+        "Where everybody arbitrates the majority stays whole, and nobody of the minority",
+        "(project, R15)",
+        [(4, 44.0), (12, 36.0), (20, 28.0), (24, 0.0)].map(everybody).concat(),
+    ));
+    let whole = |cell: &str| data.estimate(cell, Ring::MajorityWhole);
+    let (of_12, of_20) = (whole("far(8) arc=12"), whole("far(8) arc=20"));
+    claims.push(
+        data.claim(
+            "Eight far arbitrators bear an arc of 12 and not one of 20",
+            "model, two seeds a cell: 12 but not 20",
+        )
+        .holds(
+            format!("12 in {of_12}, 20 in {of_20} of the runs"),
+            of_12.value == 1.0 && of_20.value < 1.0,
+        ),
+    );
+    let sixteen = whole("far(16) arc=20");
+    claims.push(
+        data
+            .claim("Sixteen bear one of 20", "model, two seeds: yes")
+            .holds(format!("in {sixteen} of the runs"), sixteen.value == 1.0)
+            .missed(
+                "for some pair too many of those drawn sit on the other side, and one forced departure begins a row; the model had two seeds and groups that changed at once",
+            ),
+    );
     claims
 }
 
@@ -238,9 +218,9 @@ fn split_cells(size: Size) -> Vec<Cell> {
 
 fn split(size: Size, name: &str, distance: u32) -> Cell {
     let work = Computation::over("ring split vote", RING, distance, split_vote);
-    Cell::computed(name, work, runs(size, 800, 40))
+    Cell::computed(name, work, size.pick(800, 40))
         .set("network.nodes", 20)
-        .set("network.delay", "{ kind = \"uniform\", low = \"0ms\", high = \"50ms\" }")
+        .set("network.delay", UNSTEADY)
         .set("duration", "12s")
 }
 
@@ -252,47 +232,44 @@ fn split_vote(scenario: &Scenario, distance: &u32, seed: u64) -> Found {
     let lost = |node: u32| study.findings.departed.iter().any(|one| one.1.get() == u64::from(node));
     let other = (one + distance) % 20;
     Ok(vec![
-        whether("both lost", lost(one) && lost(other)),
-        whether("one lost", lost(one) != lost(other)),
-        Value::count("violations", study.outcome.violations.len() as f64),
+        Value::whether(Ring::BothLost, lost(one) && lost(other)),
+        Value::whether(Ring::OneLost, lost(one) != lost(other)),
+        Value::count(Ring::Violations, study.outcome.violations.len() as f64),
     ])
 }
 
-fn split_claims(table: &Table) -> Vec<Claim> {
-    let both = |cell: String| at(table, &cell, "both lost");
-    let show = |names: &[String]| {
-        let one =
-            |cell: &String| both(cell.clone()).map_or("nothing".into(), |one| short(one.value));
-        names.iter().map(one).collect::<Vec<_>>().join(", ")
-    };
+fn split_claims(data: &Table) -> Vec<Claim> {
+    let half = [1, 2, 3].map(|d| format!("half d={d}"));
+    let second = PHASES.map(|phase| format!("{phase} d=2"));
     let mut claims = vec![
         always(
-            table,
+            data,
             "Half a session apart, and at distance 2, nobody loses for nothing",
             "0",
-            [1, 2, 3]
-                .into_iter()
-                .map(|d| (format!("half d={d}"), "both lost", 0.0))
-                .chain(PHASES.map(|phase| (format!("{phase} d=2"), "both lost", 0.0))),
+            half.into_iter().chain(second).map(|cell| (cell, Ring::BothLost, 0.0)),
         ),
         always(
-            table,
+            data,
             "With concessions exactly one of the two stays, whatever the phase",
             "(project, L1)",
-            [1, 2, 3].map(|d| (format!("concede d={d}"), "one lost", 1.0)),
+            [1, 2, 3].map(|d| (format!("concede d={d}"), Ring::OneLost, 1.0)),
         ),
     ];
-    if table.size() == Size::Full {
+    if data.size() == Size::Full {
         for d in [1, 3] {
-            let names = [format!("locked d={d}"), format!("random d={d}")];
-            let values = names.clone().map(&both);
-            claims.push(Claim::holds(
-                format!("At distance {d} leases born together lose both three times as often as any others"),
-                "model: 8.75 and 0.25% at distance 1, 4.75 and 0.75% at 3",
-                show(&names),
-                matches!(values, [Some(locked), Some(random)]
-                    if locked.value > 0.0 && locked.value >= 3.0 * random.value),
-            ));
+            let both = |phase| data.estimate(format!("{phase} d={d}"), Ring::BothLost).value;
+            let (locked, random) = (both("locked"), both("random"));
+            claims.push(
+                data
+                    .claim(
+                        format!("At distance {d} leases born together lose both three times as often as any others"),
+                        "model: 8.75 and 0.25% at distance 1, 4.75 and 0.75% at 3",
+                    )
+                    .holds(
+                        list([locked, random].map(short)),
+                        locked > 0.0 && locked >= 3.0 * random,
+                    ),
+            );
         }
     }
     claims
@@ -301,7 +278,7 @@ fn split_claims(table: &Table) -> Vec<Claim> {
 fn upgrade_cells(size: Size) -> Vec<Cell> {
     let cell = |(name, short, joint): (&str, bool, bool)| {
         let work = Computation::over("ring removal", RING, (), removal);
-        let cell = Cell::computed(name, work, runs(size, 60, 5)).set("duration", "110s");
+        let cell = Cell::computed(name, work, size.pick(60, 5)).set("duration", "110s");
         let cell = if short {
             cell.set("membership.retry", "{ least = \"500ms\", most = \"1s\" }")
         } else {
@@ -310,7 +287,7 @@ fn upgrade_cells(size: Size) -> Vec<Cell> {
         if joint { cell.set("membership.upgrade", "joint") } else { cell }
     };
     let work = Computation::new("ring proposals at seats", 8_usize, collide);
-    let seats = Cell::computed("seats", work, runs(size, 1_000, 200));
+    let seats = Cell::computed("seats", work, size.pick(1_000, 200));
     vec![
         cell(("short", true, false)),
         cell(("long", false, false)),
@@ -368,7 +345,7 @@ fn collide(seats: &usize, seed: u64) -> Found {
             }
         }
     }
-    Ok(vec![whether("never", !(done[0] && done[1]))])
+    Ok(vec![Value::whether(Ring::Never, !(done[0] && done[1]))])
 }
 
 /// One member dies: `3k(k - 1)/2 = 9` pairs have two that propose.
@@ -378,59 +355,41 @@ fn removal(scenario: &Scenario, (): &(), seed: u64) -> Found {
     let members = study.active.len() as f64;
     let stale = study.stale * members * 6.0 / 2.0;
     Ok(vec![
-        Value::count("stale pairs", stale),
-        Value::ratio("stale", stale / 9.0),
-        Value::count("upgrade messages", study.findings.upgrades as f64),
-        Value::count("survivors", members),
+        Value::count(Ring::StalePairs, stale),
+        Value::ratio(Ring::Stale, stale / 9.0),
+        Value::count(Ring::UpgradeMessages, study.findings.upgrades as f64),
+        Value::count(Ring::Survivors, members),
     ])
 }
 
-fn upgrade_claims(table: &Table) -> Vec<Claim> {
-    let stale = |cell: &str| at(table, cell, "stale");
-    let never = at(table, "seats", "never");
+fn upgrade_claims(data: &Table) -> Vec<Claim> {
+    let stale = |cell: &str| data.estimate(cell, Ring::Stale);
     vec![
-        bounded(
-            table,
-            "Proposals of one instant, made again within T_arb, may block each other for good",
+        data.claim(
+            "How many proposals of one instant, made again within T_arb, block each other for good",
             "20% or more of the pairs; model 23 to 31%",
-            never,
-            0.2,
-            0.4,
-        ),
-        Claim::holds(
-            "In a ring that removes a member they are hardly ever of one instant",
+        )
+        .between(data.estimate("seats", Ring::Never), 0.2, 0.4),
+        data.claim(
+            "In a ring that removes a member they are hardly ever of one instant: below 0.2",
             "(project)",
+        )
+        .holds(
             format!(
                 "unfinished {}; with back-off of T_arb or more {}",
-                shown(stale("short")),
-                shown(stale("long"))
+                stale("short"),
+                stale("long")
             ),
-            stale("short").is_some_and(|one| one.value < 0.2),
+            stale("short").value < 0.2,
         ),
         always(
-            table,
+            data,
             "With one proposer to a pair all finish",
             "(project, R7h)",
-            [("joint".into(), "stale pairs", 0.0), ("joint".into(), "survivors", 31.0)],
+            [("joint", Ring::StalePairs, 0.0), ("joint", Ring::Survivors, 31.0)],
         ),
     ]
 }
-
-/// A ring of nine under everything at once, within the bound on drift.
-const HOSTILE: &str = r#"
-    name = "leased leader, hostile"
-    duration = "36s"
-    [network]
-    nodes = 9
-    start_spread = "1s"
-    delay = { kind = "uniform", low = "1ms", high = "60ms" }
-    [membership]
-    kind = "ring"
-    neighbours = 2
-    drift = 10000
-    [election]
-    kind = "leased"
-"#;
 
 const FLAVOURS: [&str; 3] = ["quorum", "conservative", "fast"];
 
@@ -438,24 +397,24 @@ fn leader_cells(size: Size) -> Vec<Cell> {
     let mut cells = Vec::new();
     for flavour in FLAVOURS {
         let hostile = |name: &str, trouble: Trouble, count: u64| {
-            let work = Computation::over("leased leader", HOSTILE, trouble, lead);
+            let work = Computation::over("leased leader", RING_LEADER, trouble, lead);
             Cell::computed(format!("{name} {flavour}"), work, count)
                 .set("election.flavour", flavour)
         };
-        cells.push(hostile("hostile", Trouble::Everything, runs(size, 3_400, 40)));
+        cells.push(hostile("hostile", Trouble::Everything, size.pick(3_400, 40)));
         // The bound is for clocks that need no allowance.
-        let crash = hostile("crash", Trouble::Crash, runs(size, 400, 15));
+        let crash = hostile("crash", Trouble::Crash, size.pick(400, 15));
         cells.push(crash.set("membership.drift", 0));
         if flavour != "conservative" {
             cells.push(
-                hostile("no wait", Trouble::Everything, runs(size, 200, 20))
+                hostile("no wait", Trouble::Everything, size.pick(200, 20))
                     .set("election.waits", false),
             );
         }
     }
     for (name, allowed) in [("slow clock allowed for", 200_000), ("slow clock", 0)] {
-        let work = Computation::over("leased leader", HOSTILE, Trouble::SlowLeader, lead);
-        let cell = Cell::computed(name, work, runs(size, 600, 60));
+        let work = Computation::over("leased leader", RING_LEADER, Trouble::SlowLeader, lead);
+        let cell = Cell::computed(name, work, size.pick(600, 60));
         cells.push(cell.set("election.flavour", "fast").set("membership.drift", allowed));
     }
     cells
@@ -509,91 +468,82 @@ fn lead(scenario: &Scenario, trouble: &Trouble, seed: u64) -> Found {
     }
     let scenario = Scenario { faults, ..scenario.clone() };
     let outcome = run_scenario(&scenario, seed)?;
-    let value = |name: &str| {
-        let found = outcome.values.iter().find(|(metric, _)| metric.name() == name);
-        found.and_then(|(_, value)| *value)
-    };
-    let fail_over = value("fail_over");
-    let gap = value("smallest_gap");
+    let fail_over = outcome.value(Metric::FailOver);
+    let gap = outcome.value(Metric::SmallestGap);
     Ok(vec![
-        Value::count("violations", outcome.violations.len() as f64),
-        whether("overlap", value("lease_overlap").is_some_and(|overlap| overlap > 0.0)),
-        Value::count("gap", gap),
+        Value::count(Ring::Violations, outcome.violations.len() as f64),
+        Value::whether(
+            Ring::Overlap,
+            outcome.value(Metric::LeaseOverlap).is_some_and(|overlap| overlap > 0.0),
+        ),
+        Value::count(Ring::Gap, gap),
         // 4 T_l + T_a and one round trip of 120 ms.
-        whether("in time", fail_over.is_some_and(|took| took < 4.62)),
-        Value::count("fail-over", fail_over),
-        whether("gap is positive", gap.is_some_and(|gap| gap > 0.0)),
-        whether("followed", gap.is_some()),
+        Value::whether(Ring::InTime, fail_over.is_some_and(|took| took < 4.62)),
+        Value::count(Ring::FailOver, fail_over),
+        Value::whether(Ring::GapIsPositive, gap.is_some_and(|gap| gap > 0.0)),
+        Value::whether(Ring::Followed, gap.is_some()),
     ])
 }
 
-fn leader_claims(table: &Table) -> Vec<Claim> {
-    let each = |name: &'static str, metric: &'static str, value: f64| {
-        FLAVOURS.map(move |flavour| (format!("{name} {flavour}"), metric, value))
+fn leader_claims(data: &Table) -> Vec<Claim> {
+    let of = |name: &str, flavour, measure| data.estimate(format!("{name} {flavour}"), measure);
+    let each = |name: &'static str, measure, value: f64| {
+        FLAVOURS.map(|flavour| (format!("{name} {flavour}"), measure, value))
     };
-    let gaps = FLAVOURS.map(|flavour| at(table, &format!("hostile {flavour}"), "gap"));
-    let fail_overs: Vec<String> = FLAVOURS
-        .map(|flavour| {
-            format!("{flavour} {}", shown(at(table, &format!("crash {flavour}"), "fail-over")))
-        })
-        .into();
-    let overlap = |cell: &str| at(table, cell, "overlap");
-    let caught = |cell: &str| overlap(cell).is_some_and(|one| one.value > 0.0);
-    let broken = at(table, "slow clock", "violations");
+    let gaps = list(FLAVOURS.map(|flavour| of("hostile", flavour, Ring::Gap)));
+    let took =
+        list(FLAVOURS.map(|flavour| format!("{flavour} {}", of("crash", flavour, Ring::FailOver))));
+    let followed = FLAVOURS.into_iter().all(|flavour| {
+        of("hostile", flavour, Ring::GapIsPositive) == of("hostile", flavour, Ring::Followed)
+    });
+    let overlap = |cell: &str| data.estimate(cell, Ring::Overlap);
+    let broken = data.estimate("slow clock", Ring::Violations);
     vec![
         always(
-            table,
+            data,
             "Never are two leaders valid at one instant",
             "0 (project, S3)",
-            each("hostile", "overlap", 0.0),
+            each("hostile", Ring::Overlap, 0.0),
         ),
         always(
-            table,
+            data,
             "Nor is anything else broken",
             "0 (project)",
-            each("hostile", "violations", 0.0),
+            each("hostile", Ring::Violations, 0.0),
         ),
-        Claim::holds(
-            "From one leader's last act to the next one's first there is time",
-            "positive in every run",
-            format!("{} s on average", gaps.map(shown).join(", ")),
-            FLAVOURS.iter().all(|flavour| {
-                let share = |metric| at(table, &format!("hostile {flavour}"), metric);
-                let (positive, followed) = (share("gap is positive"), share("followed"));
-                positive.is_some() && positive == followed
-            }),
-        ),
+        data
+            .claim(
+                "From one leader's last act to the next one's first there is time",
+                "positive in every run",
+            )
+            .holds(format!("{gaps} s on average"), followed),
         always(
-            table,
-            format!(
-                "After a crash another leads within 4 T_l + T_a and a round trip ({} s)",
-                fail_overs.join(", ")
-            ),
+            data,
+            format!("After a crash another leads within 4 T_l + T_a and a round trip ({took} s)"),
             "below 4.62 s in every run (project)",
-            each("crash", "in time", 1.0),
+            each("crash", Ring::InTime, 1.0),
         ),
-        Claim::holds(
-            "Without the wait two are valid at once; with clocks worse than allowed for the living are buried",
-            "found",
-            format!(
-                "overlaps without the wait in {} (quorum) and {} (fast) of the runs; with clocks 20% off broken in {}, overlaps in {}",
-                shown(overlap("no wait quorum")),
-                shown(overlap("no wait fast")),
-                shown(broken),
-                shown(overlap("slow clock"))
+        data
+            .claim(
+                "Without the wait two are valid at once; with clocks worse than allowed for the living are buried",
+                "found",
+            )
+            .holds(
+                format!(
+                    "overlaps without the wait in {} (quorum) and {} (fast) of the runs; with clocks 20% off broken in {broken}, overlaps in {}",
+                    overlap("no wait quorum"),
+                    overlap("no wait fast"),
+                    overlap("slow clock")
+                ),
+                overlap("no wait quorum").value > 0.0
+                    && overlap("no wait fast").value > 0.0
+                    && broken.value > 0.0,
             ),
-            caught("no wait quorum")
-                && caught("no wait fast")
-                && broken.is_some_and(|one| one.value > 0.0),
-        ),
         always(
-            table,
+            data,
             "With the factor (1 + rho)/(1 - rho) the same clocks do no harm",
             "(project, R11.8)",
-            [
-                ("slow clock allowed for".into(), "overlap", 0.0),
-                ("slow clock allowed for".into(), "violations", 0.0),
-            ],
+            [Ring::Overlap, Ring::Violations].map(|one| ("slow clock allowed for", one, 0.0)),
         ),
     ]
 }

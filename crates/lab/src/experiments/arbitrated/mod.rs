@@ -9,16 +9,19 @@ mod theorems;
 
 use bellwether_proto::{Duration, Rng, Seed};
 use bellwether_sim::{
-    arbitrating::{self, Study},
-    log::Log,
+    observe::Log,
+    run::ring::{self, Study},
     scenario::{Fault, FaultKind, Scenario, Who},
 };
 
-use super::shown;
 use crate::{
-    claim::{Claim, Estimate},
-    computation::Value,
-    experiment::Experiment,
+    claim::{Claim, list},
+    computation::{Computation, Found, Value},
+    estimate::{Estimate, short},
+    experiment::{Cell, Experiment, Size},
+    figure::{Axis, Figure, Series},
+    measure::{Measure, measure, measures},
+    scenarios::RING,
     table::Table,
 };
 
@@ -26,18 +29,58 @@ pub(super) fn all() -> Vec<Experiment> {
     [published::all(), theorems::all(), beyond::all()].into_iter().flatten().collect()
 }
 
-/// A ring as published, in the order of its nodes.
-const RING: &str = r#"
-    name = "ring"
-    duration = "40s"
-    [network]
-    nodes = 32
-    delay = { kind = "uniform", low = "5ms", high = "20ms" }
-    [membership]
-    kind = "ring"
-    form = "as-published"
-    points = "identity"
-"#;
+measures!(
+    /// What runs of a ring are measured by.
+    Ring {
+        InTime = "in time",
+        Literal = "literal",
+        Most = "most",
+        LeastLag = "least lag",
+        LagInTime = "lag in time",
+        ExitInTime = "exit in time",
+        Violations = "violations",
+        BuriedInTime = "buried in time",
+        ToldInTime = "told in time",
+        States = "states",
+        AllLocked = "all locked",
+        Mean = "mean",
+        Joined = "joined",
+        Departed = "departed",
+        Forced = "forced",
+        Exact = "exact",
+        Collapsed = "collapsed",
+        Active = "active",
+        Least = "least",
+        Misfits = "misfits",
+        BelowTen = "below ten",
+        Upgrades = "upgrades",
+        NeverSooner = "never sooner",
+        AllJoined = "all joined",
+        Quarter = "quarter",
+        Median = "median",
+        ThreeQuarters = "three quarters",
+        First = "first",
+        Last = "last",
+        Buried = "buried",
+        Told = "told",
+        Survivors = "survivors",
+        LostBesides = "lost besides",
+        Within = "within",
+        Outside = "outside",
+        MajorityWhole = "majority whole",
+        BothLost = "both lost",
+        OneLost = "one lost",
+        Never = "never",
+        StalePairs = "stale pairs",
+        Stale = "stale",
+        UpgradeMessages = "upgrade messages",
+        Overlap = "overlap",
+        Gap = "gap",
+        FailOver = "fail-over",
+        GapIsPositive = "gap is positive",
+        Followed = "followed",
+    }
+);
 
 type Failure = Box<dyn std::error::Error + Send + Sync>;
 
@@ -58,7 +101,7 @@ fn cut(at: Duration, one: u32, other: u32) -> Fault {
 /// Runs a scenario with these faults instead of its own.
 fn run(scenario: &Scenario, faults: Vec<Fault>, seed: u64) -> Result<Study, Failure> {
     let scenario = Scenario { faults, ..scenario.clone() };
-    let study = arbitrating::study(&scenario, seed, Log::none())?;
+    let study = ring::study(&scenario, seed, Log::none())?;
     study.ok_or_else(|| "not a ring".into())
 }
 
@@ -82,34 +125,30 @@ fn ms(millis: u64) -> Duration {
     Duration::from_millis(millis)
 }
 
-/// A share of runs: 0 or 1 in one of them.
-fn whether(name: &str, holds: bool) -> Value {
-    Value::ratio(name, f64::from(u8::from(holds)))
-}
+/// Delays of up to 50 ms.
+const UNSTEADY: &str = "{ kind = \"uniform\", low = \"0ms\", high = \"50ms\" }";
 
-fn at(table: &Table, cell: &str, metric: &str) -> Option<Estimate> {
-    table.estimate(cell, metric)
+/// The hardened form.
+fn hardened(cell: Cell) -> Cell {
+    cell.set("membership.form", "hardened").set("membership.rejoin", false)
 }
 
 /// Every run of every one of these cells has this value.
 fn always(
-    table: &Table,
+    data: &Table,
     sentence: impl Into<String>,
-    published: impl Into<String>,
-    values: impl IntoIterator<Item = (String, &'static str, f64)>,
+    published: &str,
+    values: impl IntoIterator<Item = (impl AsRef<str>, impl Measure, f64)>,
 ) -> Claim {
-    let mut shown = Vec::new();
-    let (mut holds, mut count) = (true, 0);
-    for (cell, metric, expected) in values {
-        let found = table.summary(&cell, metric);
+    let (mut off, mut count) = (Vec::new(), 0);
+    for (cell, measure, expected) in values {
+        let found = data.estimate(&cell, measure);
         count += 1;
-        let fits = found.is_some_and(|one| one.sd < 1e-9 && (one.mean - expected).abs() < 1e-9);
-        if !fits {
-            holds = false;
-            let found = found.map(|one| one.mean);
-            shown.push(format!("{cell}: {found:?} on average, not {expected}"));
+        if !(found.error < 1e-9 && (found.value - expected).abs() < 1e-9) {
+            off.push(format!("{}: {} on average, not {expected}", cell.as_ref(), found.value));
         }
     }
-    let measured = if holds { format!("in all runs of {count} cells") } else { shown.join("; ") };
-    Claim::holds(sentence, published, measured, holds && count > 0)
+    let holds = off.is_empty() && count > 0;
+    let measured = if holds { format!("in all runs of {count} cells") } else { off.join("; ") };
+    data.claim(sentence, published).holds(measured, holds)
 }

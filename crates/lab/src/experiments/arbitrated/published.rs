@@ -2,21 +2,12 @@
 
 use bellwether_proto::{Duration, Time};
 use bellwether_sim::{
-    metric::Summary,
+    observe::{Metric, Summary},
     scenario::{FaultKind, Scenario},
 };
 
-use super::{
-    super::{bounded, is_ascending},
-    RING, always, at, choose, crash, draws, fault, ms, run, shown, whether,
-};
-use crate::{
-    claim::{Claim, Verdict, short},
-    computation::{Computation, Found, Value},
-    experiment::{Cell, Experiment, Size},
-    figure::{Axis, Figure, Series},
-    table::Table,
-};
+use super::*;
+use crate::estimate::{most, value_of};
 
 pub(super) fn all() -> Vec<Experiment> {
     vec![
@@ -25,25 +16,23 @@ pub(super) fn all() -> Vec<Experiment> {
             title: "Two nodes die at every event",
             source: "arbitration paper, figure 7",
             cells: |size| {
-                let one = |name, form: Form| {
+                let one = |name, form: Arbiters| {
                     let work = Computation::over("ring events", RING, form, events);
-                    let cell = Cell::computed(name, work, runs(size, 40, 3));
-                    let central = form == Form::Central;
+                    let cell = Cell::computed(name, work, size.pick(40, 3));
+                    let central = form == Arbiters::Central;
                     let cell = cell.set("network.nodes", if central { 37 } else { 32 });
                     match form {
-                        Form::Central => {
+                        Arbiters::Central => {
                             cell.set("membership.arbiters", "central").set("membership.external", 5)
                         }
-                        Form::Pairwise => cell,
-                        Form::Hardened => {
-                            cell.set("membership.form", "hardened").set("membership.rejoin", false)
-                        }
+                        Arbiters::Pairwise => cell,
+                        Arbiters::Hardened => hardened(cell),
                     }
                 };
                 vec![
-                    one("central", Form::Central),
-                    one("pairwise", Form::Pairwise),
-                    one("hardened", Form::Hardened),
+                    one("central", Arbiters::Central),
+                    one("pairwise", Arbiters::Pairwise),
+                    one("hardened", Arbiters::Hardened),
                 ]
             },
             claims: event_claims,
@@ -56,24 +45,15 @@ pub(super) fn all() -> Vec<Experiment> {
             cells: |size| {
                 let mut cells = Vec::new();
                 for (name, far) in DEFENCES {
-                    let dying: &[usize] = match size {
-                        Size::Full => &DYING,
-                        Size::Quick => &[1, 3, 6],
-                    };
-                    for &dying in dying {
+                    for &dying in dying(size) {
                         let work = Computation::over("ring deaths", RING, dying, deaths);
-                        let cell =
-                            Cell::computed(format!("{name} f={dying}"), work, runs(size, 200, 4))
-                                .set("network.nodes", MEMBERS)
-                                .set("duration", "50s");
-                        let cell = if far > 0 {
-                            cell.set("membership.form", "hardened")
-                                .set("membership.rejoin", false)
-                                .set("membership.far", far)
-                        } else {
-                            cell
-                        };
-                        cells.push(cell);
+                        let cell = Cell::computed(death_name(name, dying), work, size.pick(200, 4))
+                            .set("network.nodes", MEMBERS)
+                            .set("duration", "50s");
+                        cells.push(match far {
+                            0 => cell,
+                            _ => hardened(cell).set("membership.far", far),
+                        });
                     }
                 }
                 cells
@@ -89,7 +69,7 @@ pub(super) fn all() -> Vec<Experiment> {
                 let (nodes, dying) = load_size(size);
                 let one = |name, central| {
                     let work = Computation::over("ring load", RING, (nodes, dying, central), load);
-                    let cell = Cell::computed(name, work, runs(size, 4, 2));
+                    let cell = Cell::computed(name, work, size.pick(4, 2));
                     let cell = cell.set("duration", format!("{}s", 10 + 25 * BATCHES));
                     if central {
                         cell.set("network.nodes", nodes + 9)
@@ -113,7 +93,7 @@ pub(super) fn all() -> Vec<Experiment> {
                 let mut cells = Vec::new();
                 for (n, k, j) in joins(size) {
                     let work = Computation::over("ring joins", RING, j, join_times);
-                    let cell = Cell::computed(join_name(n, k, j), work, runs(size, 5, 2))
+                    let cell = Cell::computed(join_name(n, k, j), work, size.pick(5, 2))
                         .set("network.nodes", n)
                         .set("membership.neighbours", k)
                         .set("membership.points", "hash")
@@ -132,13 +112,13 @@ pub(super) fn all() -> Vec<Experiment> {
             cells: |size| {
                 let cell = |session: u64| {
                     let work = Computation::over("ring detection", RING, session, detection);
-                    Cell::computed(format!("{session} ms"), work, runs(size, 60, 6))
+                    Cell::computed(session_name(session), work, size.pick(60, 6))
                         .set("network.nodes", 64)
                         .set(
                             "network.delay",
                             "{ kind = \"uniform\", low = \"0ms\", high = \"3ms\" }",
                         )
-                        .set("membership.session", format!("{session}ms"))
+                        .set("membership.lease", format!("{session}ms"))
                         .set("duration", format!("{}ms", session * 60))
                 };
                 SESSIONS.map(cell).into()
@@ -154,7 +134,7 @@ pub(super) fn all() -> Vec<Experiment> {
                 let mut cells = Vec::new();
                 for k in [2, 3] {
                     for n in [32, 128, 512, 1_000] {
-                        let cell = Cell::new(format!("n={n} k={k}"), RING, runs(size, 4, 1))
+                        let cell = Cell::new(format!("n={n} k={k}"), RING, size.pick(4, 1))
                             .set("network.nodes", n)
                             .set("membership.neighbours", k)
                             .set("duration", if size == Size::Full { "110s" } else { "20s" });
@@ -163,39 +143,30 @@ pub(super) fn all() -> Vec<Experiment> {
                 }
                 cells
             },
-            claims: |table| {
-                let mut worst = Some(0.0_f64);
-                for k in [2, 3] {
-                    for n in [32, 128, 512, 1_000] {
-                        let found = at(table, &format!("n={n} k={k}"), "leases_per_session");
-                        let off = found.map(|one| (one.value / f64::from(4 * k) - 1.0).abs());
-                        worst = worst.zip(off).map(|(a, b)| a.max(b));
-                    }
-                }
-                let measured =
-                    worst.map_or("nothing".into(), |off| format!("off by {:.3}%", off * 100.0));
-                vec![Claim::holds(
-                    "A node sends 4k messages a session, in rings of 32 to 1,000",
-                    "4k / T_l, within 1%",
-                    measured,
-                    worst.is_some_and(|off| off <= 0.01),
-                )]
+            claims: |data| {
+                let off = |(k, n): (u32, u32)| {
+                    let found = data.estimate(format!("n={n} k={k}"), Metric::LeasesPerSession);
+                    Estimate::exact((found.value / f64::from(4 * k) - 1.0).abs() * 100.0)
+                };
+                let rings = [2, 3].into_iter().flat_map(|k| [32, 128, 512, 1_000].map(|n| (k, n)));
+                let worst = value_of(most(rings.map(|ring| (ring, off(ring)))));
+                vec![
+                    data
+                        .claim(
+                            "By how many percent a node is off sending 4k messages a session, in rings of 32 to 1,000",
+                            "4k / T_l",
+                        )
+                        .showing(format!("off by {worst:.3}%"))
+                        .at_most(worst, 1.0),
+                ]
             },
             figures: |_| Vec::new(),
         },
     ]
 }
 
-/// Quick runs are few: every one simulates a whole ring.
-pub(super) fn runs(size: Size, full: u64, quick: u64) -> u64 {
-    match size {
-        Size::Full => full,
-        Size::Quick => quick,
-    }
-}
-
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
-enum Form {
+enum Arbiters {
     Central,
     Pairwise,
     Hardened,
@@ -205,9 +176,9 @@ enum Form {
 const SETTLED: u64 = 25_000;
 const EVENTS: usize = 14;
 
-fn events(scenario: &Scenario, form: &Form, seed: u64) -> Found {
+fn events(scenario: &Scenario, form: &Arbiters, seed: u64) -> Found {
     let mut rng = draws(seed);
-    let events = if *form == Form::Central { 3 } else { EVENTS };
+    let events = if *form == Arbiters::Central { 3 } else { EVENTS };
     let order = {
         let mut left: Vec<u32> = (0..32).collect();
         let mut order = Vec::new();
@@ -218,77 +189,71 @@ fn events(scenario: &Scenario, form: &Form, seed: u64) -> Found {
     };
     let when = |event: usize| ms(8_000 + SETTLED * event as u64);
     let faults = (0..events).map(|event| match form {
-        Form::Central => crash(when(event), vec![order[event], 32 + event as u32]),
+        Arbiters::Central => crash(when(event), vec![order[event], 32 + event as u32]),
         _ => crash(when(event), vec![order[2 * event], order[2 * event + 1]]),
     });
     let faults = faults.collect();
     let scenario = Scenario { duration: when(events) + ms(30_000), ..scenario.clone() };
     let study = run(&scenario, faults, seed)?;
-    let killed = if *form == Form::Central { 1 } else { 2 };
+    let killed = if *form == Arbiters::Central { 1 } else { 2 };
     let mut values = Vec::new();
     for event in 1..=events {
         let end = Time::ZERO + if event == events { scenario.duration } else { when(event) };
         let departed = study.findings.departed.iter().filter(|one| one.0 < end).count();
         values.push(Value::count(
-            format!("after {event}"),
+            After(event),
             (32 - killed * event - departed.min(32 - killed * event)) as f64,
         ));
     }
-    values.push(Value::count("forced", study.findings.departed.len() as f64));
+    values.push(Value::count(Ring::Forced, study.findings.departed.len() as f64));
     Ok(values)
 }
 
-fn event_claims(table: &Table) -> Vec<Claim> {
-    let pairwise = |form: &'static str| {
-        let metrics: Vec<(String, &'static str, f64)> = AFTER
-            .iter()
-            .enumerate()
-            .take(13)
-            .map(|(at, name)| (form.to_owned(), *name, 32.0 - 2.0 * (at + 1) as f64))
-            .collect();
-        metrics
+measure!(
+    /// Members that are left after so many events.
+    After(event: usize) = "after {event}"
+);
+
+fn event_claims(data: &Table) -> Vec<Claim> {
+    let pairwise = |sentence: &str, published: &str, form| {
+        let left = |event: usize| (form, After(event), 32.0 - 2.0 * event as f64);
+        always(data, sentence, published, (1..=13).map(left))
     };
     vec![
         always(
-            table,
+            data,
             "The centre works with three of its five arbitrators, and then nobody is left",
             "32, 31, 30, 0",
-            [("central", AFTER[0], 31.0), ("central", AFTER[1], 30.0), ("central", AFTER[2], 0.0)]
-                .map(|(cell, metric, value)| (cell.to_owned(), metric, value)),
+            [(1, 31.0), (2, 30.0), (3, 0.0)].map(|(event, left)| ("central", After(event), left)),
         ),
-        always(
-            table,
+        pairwise(
             "Pairwise, the ring shrinks by those that die, down to six",
             "32 - 2e",
-            pairwise("pairwise"),
+            "pairwise",
         ),
-        always(table, "And so it does hardened", "32 - 2e (project)", pairwise("hardened")),
+        pairwise("And so it does hardened", "32 - 2e (project)", "hardened"),
     ]
 }
 
-const AFTER: [&str; EVENTS] = [
-    "after 1", "after 2", "after 3", "after 4", "after 5", "after 6", "after 7", "after 8",
-    "after 9", "after 10", "after 11", "after 12", "after 13", "after 14",
-];
-
-fn event_figure(table: &Table) -> Vec<Figure> {
-    let mut series = Vec::new();
-    for (colour, cell) in ["central", "pairwise", "hardened"].into_iter().enumerate() {
-        let points = AFTER.iter().zip(1..).filter_map(|(metric, event)| {
-            Some((f64::from(event), table.summary(cell, metric)?.mean))
-        });
-        series.push(Series::analytic(cell, colour, points));
-    }
-    vec![Figure {
-        name: "ahsan-fig-7".into(),
-        title: "Members after each event".into(),
-        x: Axis::linear("events"),
-        y: Axis::linear("members"),
-        series,
-    }]
+fn event_figure(data: &Table) -> Vec<Figure> {
+    let row = |(colour, cell): (usize, &'static str)| {
+        let left = |event| (event as f64, data.estimate(cell, After(event)).value);
+        Series::analytic(cell, colour, (1..=EVENTS).map(left))
+    };
+    let axes = (Axis::linear("events"), Axis::linear("members"));
+    let series = ["central", "pairwise", "hardened"].into_iter().enumerate().map(row);
+    vec![Figure::new("ahsan-fig-7", "Members after each event", axes, series)]
 }
 
-const DYING: [usize; 9] = [1, 2, 3, 4, 6, 8, 10, 12, 16];
+/// How many die at once.
+fn dying(size: Size) -> &'static [usize] {
+    size.pick(&[1, 2, 3, 4, 6, 8, 10, 12, 16], &[1, 3, 6])
+}
+
+fn death_name(defence: &str, dying: usize) -> String {
+    format!("{defence} f={dying}")
+}
+
 const MEMBERS: u32 = 64;
 /// Names, and how many far arbitrators they have.
 const DEFENCES: [(&str, u32); 3] = [("as-published", 0), ("far(8)", 8), ("far(16)", 16)];
@@ -297,111 +262,73 @@ fn deaths(scenario: &Scenario, dying: &usize, seed: u64) -> Found {
     let victims = choose(&mut draws(seed), MEMBERS, *dying);
     let study = run(scenario, vec![crash(ms(6_000), victims)], seed)?;
     Ok(vec![
-        whether("exact", study.active.len() + dying == MEMBERS as usize),
-        whether("collapsed", study.active.is_empty()),
-        Value::count("active", study.active.len() as f64),
+        Value::whether(Ring::Exact, study.active.len() + dying == MEMBERS as usize),
+        Value::whether(Ring::Collapsed, study.active.is_empty()),
+        Value::count(Ring::Active, study.active.len() as f64),
     ])
 }
 
-fn death_claims(table: &Table) -> Vec<Claim> {
-    let exact = |form: &str, dying: usize| at(table, &format!("{form} f={dying}"), "exact");
-    let few = match table.size() {
-        Size::Full => vec![1, 2, 3],
-        Size::Quick => vec![1, 3],
+fn death_claims(data: &Table) -> Vec<Claim> {
+    let exact = |dying: usize| data.estimate(death_name("as-published", dying), Ring::Exact);
+    let whole = |sentence: &str, published: &str, forms: &[&str], upto: usize| {
+        let dying = || dying(data.size()).iter().filter(|&&dying| dying <= upto);
+        let cells = forms.iter().flat_map(|form| dying().map(|&dying| death_name(form, dying)));
+        always(data, sentence, published, cells.map(|cell| (cell, Ring::Exact, 1.0)))
     };
-    let every = |form: &'static str, few: &[usize]| {
-        few.iter().map(|f| (format!("{form} f={f}"), "exact", 1.0)).collect::<Vec<_>>()
-    };
-    let mut claims = vec![always(
-        table,
+    let mut claims = vec![whole(
         "The ring shrinks by exactly those that die, up to three at once",
         "every event reduces the size by the number killed",
-        every("as-published", &few),
+        &["as-published"],
+        3,
     )];
-    if table.size() == Size::Full {
-        for (dying, least) in [(4, 0.98), (6, 0.93)] {
-            let found = exact("as-published", dying);
-            claims.push(bounded(
-                table,
-                format!("And nearly always with {dying} at once"),
-                format!("at least {least}"),
-                found,
-                least,
-                1.0,
-            ));
-        }
-        let hurt: Vec<String> =
-            [8, 10, 12, 16].map(|f| format!("{f}: {}", shown(exact("as-published", f)))).into();
-        claims.push(Claim::holds(
+    let model = "model: 0% hurt";
+    if data.size() == Size::Quick {
+        let sentence = "Far arbitrators keep the ring whole with up to six at once";
+        claims.push(whole(sentence, model, &["far(8)", "far(16)"], 6));
+        return claims;
+    }
+    for (dying, low) in [(4, 0.98), (6, 0.93)] {
+        let sentence = format!("And nearly always with {dying} at once, share of runs");
+        claims.push(data.claim(sentence, "always").at_least(exact(dying), low));
+    }
+    let hurt = list([8, 10, 12, 16].map(|dying| format!("{dying}: {}", exact(dying))));
+    claims.push(
+        data.claim(
             "With more at once most rings dissolve, which the paper does not show",
             "model: exact in 87, 68, 47 and 7% of runs at 8, 10, 12 and 16",
-            hurt.join(", "),
-            exact("as-published", 16).is_some_and(|one| one.value < 0.5),
-        ));
-        claims.push(always(
-            table,
-            "Eight far arbitrators keep the ring whole with up to eight at once",
-            "model: 0% hurt",
-            every("far(8)", &[1, 2, 3, 4, 6, 8]),
-        ));
-        claims.push(always(
-            table,
-            "Sixteen with up to twelve",
-            "model: 0% hurt",
-            every("far(16)", &[1, 2, 3, 4, 6, 8, 10, 12]),
-        ));
-    } else {
-        claims.push(always(
-            table,
-            "Far arbitrators keep the ring whole with up to six at once",
-            "model: 0% hurt",
-            ["far(8)", "far(16)"].into_iter().flat_map(|form| every(form, &[1, 3, 6])),
-        ));
-    }
+        )
+        .holds(hurt, exact(16).value < 0.5),
+    );
+    let sentence = "Eight far arbitrators keep the ring whole with up to eight at once";
+    claims.push(whole(sentence, model, &["far(8)"], 8));
+    claims.push(whole("Sixteen with up to twelve", model, &["far(16)"], 12));
     claims
 }
 
-fn death_figures(table: &Table) -> Vec<Figure> {
-    let series = |metric: &str| {
-        let series = DEFENCES.into_iter().enumerate().map(|(colour, (name, _))| {
-            let cells = DYING.map(|dying| (dying as f64, format!("{name} f={dying}")));
-            Series::cells(name, colour, table, metric, cells)
-        });
-        series.collect::<Vec<_>>()
+fn death_figures(data: &Table) -> Vec<Figure> {
+    let dying = || dying(data.size()).iter().copied();
+    let series = |measure| {
+        DEFENCES.into_iter().enumerate().map(move |(colour, (name, _))| {
+            let cells = dying().map(|dying| (dying as f64, death_name(name, dying)));
+            Series::cells(name, colour, data, measure, cells)
+        })
     };
-    let living = DYING.map(|dying| (dying as f64, f64::from(MEMBERS) - dying as f64));
-    let mut left = vec![Series::analytic("all that live", 6, living)];
-    left.extend(series("active"));
-    let figure = |name: &str, title: &str, y: &str, series| Figure {
-        name: name.into(),
-        title: title.into(),
-        x: Axis::linear("nodes that die at once"),
-        y: Axis::linear(y),
-        series,
-    };
+    let living = dying().map(|dying| (dying as f64, f64::from(MEMBERS) - dying as f64));
+    let left =
+        [Series::analytic("all that live", 6, living)].into_iter().chain(series(Ring::Active));
+    let axes = |y: &str| (Axis::linear("nodes that die at once"), Axis::linear(y));
+    let title = "Members left of 64 after many die at once";
+    // A mean near the line may be a ring that is whole or one that lost a single living member.
+    let whole = "Runs in which nobody leaves but those that die";
     vec![
-        figure(
-            "ahsan-fig-8",
-            "Members left of 64 after many die at once",
-            "members left, mean",
-            left,
-        ),
-        // A mean near the line may be a ring that is whole or one that lost a single living member.
-        figure(
-            "ahsan-fig-8-whole",
-            "Runs in which nobody leaves but those that die",
-            "share of runs",
-            series("exact"),
-        ),
+        Figure::new("ahsan-fig-8", title, axes("members left, mean"), left),
+        Figure::new("ahsan-fig-8-whole", whole, axes("share of runs"), series(Ring::Exact)),
     ]
 }
 
 /// Members and crashes. Quick, a quarter of both: the mean is the same.
 fn load_size(size: Size) -> (u32, u32) {
-    match size {
-        Size::Full => (1_000, 100),
-        Size::Quick => (250, 25),
-    }
+    size.pick((1_000, 100), (250, 25))
 }
 
 /// Crashes far apart do not meet, so that ten of them settle at once as one would; the sequence is that of the
@@ -440,10 +367,10 @@ fn load(scenario: &Scenario, &(nodes, dying, central): &(u32, u32, bool), seed: 
         let most = arbiters.iter().max().copied().unwrap_or(0) as f64;
         let least = arbiters.iter().min().copied().unwrap_or(0) as f64;
         return Ok(vec![
-            Value::count("most", most),
-            Value::count("least", least),
-            Value::count("forced", study.findings.departed.len() as f64),
-            Value::count("misfits", f64::from(misfits)),
+            Value::count(Ring::Most, most),
+            Value::count(Ring::Least, least),
+            Value::count(Ring::Forced, study.findings.departed.len() as f64),
+            Value::count(Ring::Misfits, f64::from(misfits)),
         ]);
     }
     let count = requests.len() as f64;
@@ -451,62 +378,56 @@ fn load(scenario: &Scenario, &(nodes, dying, central): &(u32, u32, bool), seed: 
     let below = requests.iter().filter(|&&one| one < 10).count() as f64;
     let most = requests.iter().max().copied().unwrap_or(0) as f64;
     Ok(vec![
-        Value::count("mean", total as f64 / count),
-        Value::ratio("below ten", below / count),
-        Value::count("most", most),
-        Value::count("upgrades", study.findings.upgrades as f64 / f64::from(dying)),
-        Value::count("forced", study.findings.departed.len() as f64),
-        Value::count("misfits", f64::from(misfits)),
+        Value::count(Ring::Mean, total as f64 / count),
+        Value::ratio(Ring::BelowTen, below / count),
+        Value::count(Ring::Most, most),
+        Value::count(Ring::Upgrades, study.findings.upgrades as f64 / f64::from(dying)),
+        Value::count(Ring::Forced, study.findings.departed.len() as f64),
+        Value::count(Ring::Misfits, f64::from(misfits)),
     ])
 }
 
-fn load_claims(table: &Table) -> Vec<Claim> {
-    let (_, dying) = load_size(table.size());
-    let most = at(table, "pairwise", "most");
-    let ratio = most.map(|most| f64::from(6 * dying) / most.value);
+fn load_claims(data: &Table) -> Vec<Claim> {
+    let (_, dying) = load_size(data.size());
+    let requests = f64::from(6 * dying);
+    let of = |measure| data.estimate("pairwise", measure);
     let mut claims = vec![
         always(
-            table,
+            data,
             "Every central arbitrator gets 2k requests for each crash",
             "600 at 100 crashes",
-            ["most", "least"].map(|metric| ("central".into(), metric, f64::from(6 * dying))),
+            [Ring::Most, Ring::Least].map(|measure| ("central", measure, requests)),
         ),
         always(
-            table,
+            data,
             "Pairwise the mean is 54 f / n, as the paper's 5.4 shows it counts",
             "5.4",
-            [("pairwise".into(), "mean", 5.4), ("pairwise".into(), "misfits", 0.0)],
+            [("pairwise", Ring::Mean, 5.4), ("pairwise", Ring::Misfits, 0.0)],
         ),
-        bounded(
-            table,
-            "Most nodes get fewer than ten",
-            "80%; 0.75 to 0.90",
-            at(table, "pairwise", "below ten"),
+        data.claim("Share of the nodes that get fewer than ten", "80%").between(
+            of(Ring::BelowTen),
             0.75,
-            0.90,
+            0.9,
         ),
-        Claim::holds(
-            "Upgrades, which the paper leaves out, cost more than arbitrations",
+        data.claim(
+            "Upgrades, which the paper leaves out, cost more than arbitrations, 54",
             "270 proposals for each crash, and as many answers",
-            shown(at(table, "pairwise", "upgrades")),
-            at(table, "pairwise", "upgrades").is_some_and(|one| one.value > 54.0),
-        ),
+        )
+        .holds(of(Ring::Upgrades), of(Ring::Upgrades).value > 54.0),
     ];
-    if table.size() == Size::Full {
-        claims.push(bounded(
-            table,
-            "The worst node gets about two dozen",
-            "24; mean of the largest 20 to 32",
-            most,
-            20.0,
-            32.0,
-        ));
-        claims.push(Claim::holds(
-            "The worst pairwise load is an order of magnitude below the central one",
-            "at least two orders; 13 or more is the criterion",
-            ratio.map_or("nothing".into(), |ratio| format!("{ratio:.1} times")),
-            ratio.is_some_and(|ratio| ratio >= 13.0),
-        ));
+    if data.size() == Size::Full {
+        let most = of(Ring::Most);
+        claims.push(
+            data.claim("What the worst node gets, on average", "24").between(most, 20.0, 32.0),
+        );
+        claims.push(
+            data.claim(
+                "By what factor the worst pairwise load is below the central one",
+                "at least two orders of magnitude",
+            )
+            .digits(1)
+            .at_least(Estimate::exact(requests / most.value), 13.0),
+        );
     }
     claims
 }
@@ -536,94 +457,67 @@ fn join_times(scenario: &Scenario, joiners: &u32, seed: u64) -> Found {
     let least = took.iter().copied().fold(f64::INFINITY, f64::min);
     Ok(vec![
         Value::count(
-            "mean",
+            Ring::Mean,
             (!took.is_empty()).then(|| took.iter().sum::<f64>() / took.len() as f64),
         ),
-        Value::count("least", least),
-        whether("never sooner", least >= FASTEST),
-        whether("all joined", took.len() == *joiners as usize),
-        Value::count("forced", study.findings.departed.len() as f64),
+        Value::count(Ring::Least, least),
+        Value::whether(Ring::NeverSooner, least >= FASTEST),
+        Value::whether(Ring::AllJoined, took.len() == *joiners as usize),
+        Value::count(Ring::Forced, study.findings.departed.len() as f64),
     ])
 }
 
-fn join_claims(table: &Table) -> Vec<Claim> {
-    let mean = |n, k, j| at(table, &join_name(n, k, j), "mean");
-    let all = joins(table.size());
-    let never = all.iter().map(|&(n, k, j)| (join_name(n, k, j), "never sooner", 1.0));
+fn join_claims(data: &Table) -> Vec<Claim> {
+    let mean = |n, k, j| data.estimate(join_name(n, k, j), Ring::Mean);
+    let all = joins(data.size());
+    let never = all.iter().map(|&(n, k, j)| (join_name(n, k, j), Ring::NeverSooner, 1.0));
     let alone = all.iter().filter(|&&(_, _, j)| j == 1);
-    let alone = alone.map(|&(n, k, j)| (join_name(n, k, j), "least", FASTEST));
+    let alone = alone.map(|&(n, k, j)| (join_name(n, k, j), Ring::Least, FASTEST));
+    let few = all.iter().filter(|&&(_, _, j)| j <= 32);
     let mut claims = vec![
-        always(table, "The fastest join takes four sessions", "4 T_l", never.chain(alone)),
+        always(data, "The fastest join takes four sessions", "4 T_l", never.chain(alone)),
         always(
-            table,
+            data,
             "Everybody joins within 145 sessions, where at most 32 join at once",
             "(project)",
-            all.iter()
-                .filter(|&&(_, _, j)| j <= 32)
-                .map(|&(n, k, j)| (join_name(n, k, j), "all joined", 1.0)),
+            few.map(|&(n, k, j)| (join_name(n, k, j), Ring::AllJoined, 1.0)),
         ),
     ];
-    if table.size() == Size::Quick {
-        claims.push(Claim::holds(
-            "Larger rings make room, more joiners take it",
+    let rising = |sentence: String, published: &str, of: [(u32, usize, u32); 3]| {
+        data.claim(sentence, published).rising(of.map(|(n, k, j)| mean(n, k, j)))
+    };
+    if data.size() == Size::Quick {
+        claims.push(rising(
+            "Larger rings make room, more joiners take it".into(),
             "falls with n, rises with j",
-            format!(
-                "{}, {}, {}",
-                shown(mean(256, 3, 8)),
-                shown(mean(64, 3, 8)),
-                shown(mean(64, 3, 32))
-            ),
-            is_ascending(&[mean(256, 3, 8), mean(64, 3, 8), mean(64, 3, 32)])
-                && mean(64, 3, 8).is_some(),
+            [(256, 3, 8), (64, 3, 8), (64, 3, 32)],
         ));
         return claims;
     }
-    let show = |values: &[Option<crate::claim::Estimate>]| {
-        values.iter().map(|one| shown(*one)).collect::<Vec<_>>().join(", ")
-    };
     for j in [8, 32, 128] {
-        let values = [mean(1_024, 3, j), mean(256, 3, j), mean(64, 3, j)];
-        let claim = Claim::holds(
+        let claim = rising(
             format!("{j} joiners: the larger the ring the sooner"),
             "falls with ring size (4096 is not run: a view of everybody by everybody)",
-            show(&values),
-            is_ascending(&values),
+            [(1_024, 3, j), (256, 3, j), (64, 3, j)],
         );
-        claims.push(match j {
-            8 => claim.on_record(Verdict::NotReproduced, SAME_PLACES),
-            _ => claim,
-        });
+        claims.push(if j == 8 { claim.missed(SAME_PLACES) } else { claim });
     }
     for n in [64, 256, 1_024] {
-        let values = [mean(n, 3, 8), mean(n, 3, 32), mean(n, 3, 128)];
-        claims.push(Claim::holds(
-            format!("A ring of {n}: the more joiners the later"),
-            "rises with j",
-            show(&values),
-            is_ascending(&values),
-        ));
+        let sentence = format!("A ring of {n}: the more joiners the later");
+        claims.push(rising(sentence, "rises with j", [8, 32, 128].map(|j| (n, 3, j))));
     }
-    let values = [mean(256, 2, 32), mean(256, 3, 32), mean(256, 5, 32)];
-    claims.push(Claim::holds(
-        "The more neighbours the later",
-        "rises with k",
-        show(&values),
-        is_ascending(&values),
-    ));
-    let claim = bounded(
-        table,
-        "Eight joiners hardly meet in 1,024",
-        "at most 4.3",
-        mean(1_024, 3, 8),
-        4.0,
-        4.3,
+    let neighbours = [2, 3, 5].map(|k| (256, k, 32));
+    claims.push(rising("The more neighbours the later".into(), "rises with k", neighbours));
+    claims.push(
+        data.claim("Eight joiners hardly meet in 1,024", "at most 4.3")
+            .between(mean(1_024, 3, 8), 4.0, 4.3)
+            .missed(SAME_PLACES),
     );
-    claims.push(claim.on_record(Verdict::NotReproduced, SAME_PLACES));
     claims
 }
 
-fn join_figure(table: &Table) -> Vec<Figure> {
-    let all = joins(table.size());
+fn join_figure(data: &Table) -> Vec<Figure> {
+    let all = joins(data.size());
     let mut kinds: Vec<(usize, u32)> = all.iter().map(|&(_, k, j)| (k, j)).collect();
     kinds.sort_unstable();
     kinds.dedup();
@@ -633,15 +527,11 @@ fn join_figure(table: &Table) -> Vec<Figure> {
     for (colour, (k, j)) in kinds.into_iter().enumerate() {
         let rings = all.iter().filter(|one| (one.1, one.2) == (k, j));
         let cells = rings.map(|&(n, k, j)| (f64::from(n), join_name(n, k, j)));
-        series.push(Series::cells(format!("k = {k}, {j} join"), colour, table, "mean", cells));
+        series.push(Series::cells(format!("k = {k}, {j} join"), colour, data, Ring::Mean, cells));
     }
-    vec![Figure {
-        name: "ahsan-fig-10".into(),
-        title: "How long those take that join within 145 sessions".into(),
-        x: Axis::log("members of the ring"),
-        y: Axis::log("time to join, sessions"),
-        series,
-    }]
+    let title = "How long those take that join within 145 sessions";
+    let axes = (Axis::log("members of the ring"), Axis::log("time to join, sessions"));
+    vec![Figure::new("ahsan-fig-10", title, axes, series)]
 }
 
 /// Sessions of one join, the rule being one for each of its four phases.
@@ -673,91 +563,92 @@ pub(super) fn detection(scenario: &Scenario, session: &u64, seed: u64) -> Found 
     let worst = |all: &[Duration]| all.iter().max().map(|d| d.as_secs_f64() / unit);
     let (late, told) = (worst(&study.findings.buried_by_monitors), worst(&study.findings.buried));
     Ok(vec![
-        Value::count("mean", summary.map(|one| one.mean)),
-        Value::count("quarter", rank(0.25)),
-        Value::count("median", rank(0.5)),
-        Value::count("three quarters", rank(0.75)),
-        Value::count("least", sorted.first().copied()),
-        Value::count("most", sorted.last().copied()),
-        whether(
-            "exact",
+        Value::count(Ring::Mean, summary.map(|one| one.mean)),
+        Value::count(Ring::Quarter, rank(0.25)),
+        Value::count(Ring::Median, rank(0.5)),
+        Value::count(Ring::ThreeQuarters, rank(0.75)),
+        Value::count(Ring::Least, sorted.first().copied()),
+        Value::count(Ring::Most, sorted.last().copied()),
+        Value::whether(
+            Ring::Exact,
             sorted.first().is_some_and(|&one| one > 1.0 - 3.0 / *session as f64)
                 && sorted.last().is_some_and(|&one| one <= 2.0),
         ),
-        whether("literal", sorted.first().is_some_and(|&one| one >= 1.0)),
-        Value::count("first", mean(ratios(&study.findings.first_suspected))),
-        Value::count("last", mean(ratios(&study.findings.last_suspected))),
-        Value::count("buried", late),
-        whether("buried in time", late.is_some_and(|late| late < 4.5)),
-        Value::count("told", told),
+        Value::whether(Ring::Literal, sorted.first().is_some_and(|&one| one >= 1.0)),
+        Value::count(Ring::First, mean(ratios(&study.findings.first_suspected))),
+        Value::count(Ring::Last, mean(ratios(&study.findings.last_suspected))),
+        Value::count(Ring::Buried, late),
+        Value::whether(Ring::BuriedInTime, late.is_some_and(|late| late < 4.5)),
+        Value::count(Ring::Told, told),
         // Six hops of at most 50 ms.
-        whether("told in time", told.is_some_and(|told| told < 4.5 + 0.3 / unit)),
-        Value::count("forced", study.findings.departed.len() as f64),
+        Value::whether(Ring::ToldInTime, told.is_some_and(|told| told < 4.5 + 0.3 / unit)),
+        Value::count(Ring::Forced, study.findings.departed.len() as f64),
     ])
 }
 
-fn detection_claims(table: &Table) -> Vec<Claim> {
-    let cells = || SESSIONS.map(|session| format!("{session} ms"));
-    let of = |metric: &str| cells().map(|cell| at(table, &cell, metric));
-    let within = |metric: &str, low: f64, high: f64| {
-        of(metric).into_iter().all(|one| one.is_some_and(|one| (low..=high).contains(&one.value)))
-    };
-    let show = |metric: &str| {
-        of(metric).map(|one| one.map_or("nothing".into(), |one| short(one.value))).join(", ")
-    };
-    let grace = if table.size() == Size::Full { 1.0 } else { 4.0 };
-    let means: Vec<f64> = of("mean").into_iter().flatten().map(|one| one.value).collect();
+fn session_name(session: u64) -> String {
+    format!("{session} ms")
+}
+
+fn detection_claims(data: &Table) -> Vec<Claim> {
+    let of = |measure| SESSIONS.map(|session| data.estimate(session_name(session), measure).value);
+    let within =
+        |measure, low: f64, high: f64| of(measure).iter().all(|one| (low..=high).contains(one));
+    let show = |measure| list(of(measure).map(short));
+    let grace = data.size().pick(1.0, 4.0);
+    let near = |measure, middle| within(measure, middle - 0.13 * grace, middle + 0.08 * grace);
+    let means = of(Ring::Mean);
     let spread = means.iter().copied().fold(f64::NEG_INFINITY, f64::max)
         - means.iter().copied().fold(f64::INFINITY, f64::min);
     vec![
         always(
-            table,
+            data,
             "Every monitor notices within (T_l - d, 2 T_l]",
             "[T_l, 2 T_l) as published, corrected by E1",
-            cells().map(|cell| (cell, "exact", 1.0)),
+            SESSIONS.map(|session| (session_name(session), Ring::Exact, 1.0)),
         ),
-        Claim::holds(
+        data.claim(
             "A monitor notices after one and a half sessions on average, whatever their length",
             "1.5",
-            show("mean"),
-            within("mean", 1.4 - 0.05 * grace, 1.5 + 0.05 * grace) && spread < 0.1 * grace,
+        )
+        .holds(
+            show(Ring::Mean),
+            within(Ring::Mean, 1.4 - 0.05 * grace, 1.5 + 0.05 * grace) && spread < 0.1 * grace,
         ),
-        Claim::holds(
-            "Quartiles are near 1.25, 1.5 and 1.75",
-            "± 0.08",
-            format!("{}; {}; {}", show("quarter"), show("median"), show("three quarters")),
-            within("quarter", 1.25 - 0.13 * grace, 1.25 + 0.08 * grace)
-                && within("median", 1.5 - 0.13 * grace, 1.5 + 0.08 * grace)
-                && within("three quarters", 1.75 - 0.13 * grace, 1.75 + 0.08 * grace),
+        data.claim("Quartiles are near 1.25, 1.5 and 1.75", "± 0.08").holds(
+            format!(
+                "{}; {}; {}",
+                show(Ring::Quarter),
+                show(Ring::Median),
+                show(Ring::ThreeQuarters)
+            ),
+            near(Ring::Quarter, 1.25) && near(Ring::Median, 1.5) && near(Ring::ThreeQuarters, 1.75),
         ),
-        Claim::holds(
+        data.claim(
             "The first of six notices sooner, the last later, than the figure's mean",
             "about 1.14 and 1.86 (E3)",
-            format!("{}; {}", show("first"), show("last")),
-            within("first", 0.9, 1.35) && within("last", 1.65, 2.0),
+        )
+        .holds(
+            format!("{}; {}", show(Ring::First), show(Ring::Last)),
+            within(Ring::First, 0.9, 1.35) && within(Ring::Last, 1.65, 2.0),
         ),
     ]
 }
 
-fn detection_figure(table: &Table) -> Vec<Figure> {
+fn detection_figure(data: &Table) -> Vec<Figure> {
     let ends = |sessions: f64| {
         [SESSIONS[0], SESSIONS[SESSIONS.len() - 1]].map(|session| (session as f64, sessions))
     };
-    let mut series: Vec<Series> = ["most", "three quarters", "median", "mean", "quarter", "least"]
-        .into_iter()
-        .enumerate()
-        .map(|(colour, metric)| {
-            let cells = SESSIONS.map(|session| (session as f64, format!("{session} ms")));
-            Series::cells(metric, colour, table, metric, cells)
-        })
-        .collect();
-    series.push(Series::analytic("one and two sessions", 6, ends(1.0)));
-    series.push(Series::analytic("", 6, ends(2.0)));
-    vec![Figure {
-        name: "ahsan-fig-11".into(),
-        title: "How soon a monitor notices: quartiles, mean and extremes of a run".into(),
-        x: Axis::log("session, ms"),
-        y: Axis::linear("sessions from crash to suspicion"),
-        series,
-    }]
+    let drawn =
+        [Ring::Most, Ring::ThreeQuarters, Ring::Median, Ring::Mean, Ring::Quarter, Ring::Least];
+    let row = |(colour, measure): (usize, Ring)| {
+        let cells = SESSIONS.map(|session| (session as f64, session_name(session)));
+        Series::cells(measure.to_string(), colour, data, measure, cells)
+    };
+    let bounds = [("one and two sessions", 1.0), ("", 2.0)];
+    let bounds = bounds.map(|(name, sessions)| Series::analytic(name, 6, ends(sessions)));
+    let title = "How soon a monitor notices: quartiles, mean and extremes of a run";
+    let axes = (Axis::log("session, ms"), Axis::linear("sessions from crash to suspicion"));
+    let series = drawn.into_iter().enumerate().map(row).chain(bounds);
+    vec![Figure::new("ahsan-fig-11", title, axes, series)]
 }

@@ -2,17 +2,11 @@
 
 use bellwether_proto::{Boot, Duration, NodeId, Peer, Seed, Time, membership::ring};
 use bellwether_sim::{
-    arbitrating::RingJudge,
-    explore::{Kind, Model, Settings, explore},
+    check::explore::{Kind, Model, Settings, explore, ring::RingJudge},
     scenario::{FaultKind, Scenario},
 };
 
-use super::{RING, always, at, crash, cut, draws, fault, ms, published, run, shown, whether};
-use crate::{
-    claim::{Claim, Verdict},
-    computation::{Computation, Found, Value},
-    experiment::{Cell, Experiment},
-};
+use super::{published, *};
 
 pub(super) fn all() -> Vec<Experiment> {
     let one = |id, title, cells, claims| Experiment {
@@ -30,17 +24,17 @@ pub(super) fn all() -> Vec<Experiment> {
             |size| {
                 let work = Computation::over("ring upgrade told", RING, (), upgrades_told);
                 vec![
-                    Cell::computed("told on leases", work, published::runs(size, 100, 5))
+                    Cell::computed("told on leases", work, size.pick(100, 5))
                         .set("network.nodes", 16)
                         .set("membership.hints", false),
                 ]
             },
-            |table| {
+            |data| {
                 vec![always(
-                    table,
+                    data,
                     "Without a word but on leases, by T + T_l + d",
                     "T + 2 T_l",
-                    [("told on leases".into(), "in time", 1.0)],
+                    [("told on leases", Ring::InTime, 1.0)],
                 )]
             },
         ),
@@ -50,35 +44,24 @@ pub(super) fn all() -> Vec<Experiment> {
             |size| {
                 let work = Computation::over("ring detection", RING, 1_000, published::detection);
                 vec![
-                    Cell::computed("crashes", work, published::runs(size, 100, 6))
+                    Cell::computed("crashes", work, size.pick(100, 6))
                         .set("network.nodes", 64)
-                        .set(
-                            "network.delay",
-                            "{ kind = \"uniform\", low = \"0ms\", high = \"50ms\" }",
-                        )
+                        .set("network.delay", UNSTEADY)
                         .set("duration", "60s"),
                 ]
             },
-            |table| {
-                let literal = at(table, "crashes", "literal");
-                let most = at(table, "crashes", "most");
+            |data| {
+                let literal = data.estimate("crashes", Ring::Literal);
                 vec![
-                    Claim::holds(
-                        "Nobody takes longer than two sessions",
-                        "T_FD < 2 T_l",
-                        shown(most),
-                        most.is_some_and(|most| most.value <= 2.0),
-                    ),
-                    Claim::holds(
-                        "Nobody is noticed before one session is over",
-                        "T_l <= T_FD",
-                        format!("in {} of the runs", shown(literal)),
-                        literal.is_some_and(|one| one.value == 1.0),
-                    )
-                    .on_record(
-                        Verdict::NotReproduced,
-                        "E1: a request in flight as its receiver dies is not acknowledged, and its session is the one that ends",
-                    ),
+                    data
+                        .claim("How many sessions the slowest takes", "T_FD < 2 T_l")
+                        .at_most(data.estimate("crashes", Ring::Most), 2.0),
+                    data
+                        .claim("Nobody is noticed before one session is over", "T_l <= T_FD")
+                        .holds(format!("in {literal} of the runs"), literal.value == 1.0)
+                        .missed(
+                            "E1: a request in flight as its receiver dies is not acknowledged, and its session is the one that ends",
+                        ),
                 ]
             },
         ),
@@ -86,22 +69,18 @@ pub(super) fn all() -> Vec<Experiment> {
             "ahsan-thm-3",
             "Who is suspected suspects within two sessions",
             |size| vec![pairs("cut links", size, 0)],
-            |table| {
-                let least = at(table, "cut links", "least lag");
+            |data| {
+                let least = data.estimate("cut links", Ring::LeastLag);
                 vec![
                     always(
-                        table,
+                        data,
                         "The second suspicion follows within 2 T_l",
                         "T_LT < 2 T_l",
-                        [("cut links".into(), "lag in time", 1.0)],
+                        [("cut links", Ring::LagInTime, 1.0)],
                     ),
-                    Claim::holds(
-                        "It comes a session later at the least",
-                        "T_l <= T_LT",
-                        shown(least),
-                        least.is_some_and(|one| one.value >= 1.0),
-                    )
-                    .on_record(Verdict::NotReproduced, "E4: a cut link stops both leases at once"),
+                    data.claim("It comes a session later at the least", "T_l <= T_LT")
+                        .holds(least, least.value >= 1.0)
+                        .missed("E4: a cut link stops both leases at once"),
                 ]
             },
         ),
@@ -109,15 +88,12 @@ pub(super) fn all() -> Vec<Experiment> {
             "ahsan-thm-4",
             "Who loses is out within 2 T_l + T_a of the first suspicion",
             |size| vec![pairs("cut links", size, 0)],
-            |table| {
+            |data| {
                 vec![always(
-                    table,
+                    data,
                     "Everybody condemned is out by then, and buried only afterwards",
                     "T + 2 T_l + T_a; Corollary 3",
-                    [
-                        ("cut links".into(), "exit in time", 1.0),
-                        ("cut links".into(), "violations", 0.0),
-                    ],
+                    [("cut links", Ring::ExitInTime, 1.0), ("cut links", Ring::Violations, 0.0)],
                 )]
             },
         ),
@@ -126,30 +102,30 @@ pub(super) fn all() -> Vec<Experiment> {
             "Within 4 T_l + T_a of a crash all monitors have buried it",
             |size| {
                 let work = Computation::over("ring detection", RING, 1_000, published::detection);
-                let crashes = Cell::computed("crashes", work, published::runs(size, 100, 6))
+                let crashes = Cell::computed("crashes", work, size.pick(100, 6))
                     .set("network.nodes", 64)
                     .set("duration", "60s");
                 vec![crashes, pairs("cut links", size, 0)]
             },
-            |table| {
+            |data| {
                 vec![
                     always(
-                        table,
+                        data,
                         "After a crash",
                         "T_a + 4 T_l",
-                        [("crashes".into(), "buried in time", 1.0)],
+                        [("crashes", Ring::BuriedInTime, 1.0)],
                     ),
                     always(
-                        table,
+                        data,
                         "And everybody else has heard of it, six hops later at most",
                         "(project, R9.5)",
-                        [("crashes".into(), "told in time", 1.0)],
+                        [("crashes", Ring::ToldInTime, 1.0)],
                     ),
                     always(
-                        table,
+                        data,
                         "After a false suspicion, by six sessions and 2 T_a",
                         "(project, Theorem 5')",
-                        [("cut links".into(), "buried in time", 1.0)],
+                        [("cut links", Ring::BuriedInTime, 1.0)],
                     ),
                 ]
             },
@@ -158,23 +134,20 @@ pub(super) fn all() -> Vec<Experiment> {
             "ahsan-thm-6",
             "A join is whole or not at all",
             |size| {
-                let states = published::runs(size, 300_000, 20_000);
+                let states = size.pick(300_000, 20_000);
                 let cell = |(name, hardened): (&str, bool)| {
                     let work = Computation::new("ring join model", (hardened, states), join_model);
                     Cell::computed(name, work, 1)
                 };
                 [("as published", false), ("hardened", true)].map(cell).into()
             },
-            |table| {
-                let states = at(table, "hardened", "states");
+            |data| {
+                let states = data.estimate("hardened", Ring::States);
                 vec![always(
-                    table,
-                    format!(
-                        "In every history of a join with two deviations ({} states)",
-                        shown(states)
-                    ),
+                    data,
+                    format!("In every history of a join with two deviations ({states} states)"),
                     "C is Active with all of N_C or with none",
-                    ["as published", "hardened"].map(|cell| (cell.into(), "violations", 0.0)),
+                    ["as published", "hardened"].map(|cell| (cell, Ring::Violations, 0.0)),
                 )]
             },
         ),
@@ -184,18 +157,18 @@ pub(super) fn all() -> Vec<Experiment> {
             |size| {
                 let work = Computation::over("ring join locks", RING, 12_u32, join_locks);
                 vec![
-                    Cell::computed("twelve joiners", work, published::runs(size, 60, 4))
+                    Cell::computed("twelve joiners", work, size.pick(60, 4))
                         .set("network.nodes", 64)
                         .set("membership.points", "hash")
                         .set("duration", "60s"),
                 ]
             },
-            |table| {
+            |data| {
                 vec![always(
-                    table,
+                    data,
                     "Whoever becomes a member has all its neighbours locked, each for it alone",
                     "N sets are disjoint",
-                    [("twelve joiners".into(), "all locked", 1.0)],
+                    [("twelve joiners", Ring::AllLocked, 1.0)],
                 )]
             },
         ),
@@ -205,18 +178,18 @@ pub(super) fn all() -> Vec<Experiment> {
             |size| {
                 let work = Computation::over("ring join locks", RING, 1_u32, join_locks);
                 vec![
-                    Cell::computed("one joiner", work, published::runs(size, 60, 5))
+                    Cell::computed("one joiner", work, size.pick(60, 5))
                         .set("network.nodes", 24)
                         .set("membership.points", "hash")
                         .set("duration", "20s"),
                 ]
             },
-            |table| {
+            |data| {
                 vec![always(
-                    table,
+                    data,
                     "Three after discovery, four in all",
                     "4 T_l",
-                    [("one joiner".into(), "mean", 4.0)],
+                    [("one joiner", Ring::Mean, 4.0)],
                 )]
             },
         ),
@@ -228,17 +201,17 @@ fn upgrades_told(scenario: &Scenario, (): &(), seed: u64) -> Found {
     let study = run(scenario, vec![crash(ms(8_000), vec![victim])], seed)?;
     let most = study.findings.followed.iter().max().copied();
     Ok(vec![
-        Value::count("most", most.map(|most| most.as_secs_f64())),
-        whether("in time", most.is_some_and(|most| most <= ms(1_020))),
+        Value::count(Ring::Most, most.map(|most| most.as_secs_f64())),
+        Value::whether(Ring::InTime, most.is_some_and(|most| most <= ms(1_020))),
     ])
 }
 
 /// Links cut at random, one to a run.
-fn pairs(name: &'static str, size: crate::experiment::Size, run: u64) -> Cell {
+fn pairs(name: &'static str, size: Size, run: u64) -> Cell {
     let work = Computation::over("ring cut pair", RING, run, cut_pair);
-    Cell::computed(name, work, published::runs(size, 400, 25))
+    Cell::computed(name, work, size.pick(400, 25))
         .set("network.nodes", 20)
-        .set("network.delay", "{ kind = \"uniform\", low = \"0ms\", high = \"50ms\" }")
+        .set("network.delay", UNSTEADY)
         .set("duration", "22s")
 }
 
@@ -252,12 +225,12 @@ fn cut_pair(scenario: &Scenario, _: &u64, seed: u64) -> Found {
     let last = found.buried.iter().max().copied().unwrap_or(Duration::ZERO)
         + found.exits.iter().max().copied().unwrap_or(Duration::ZERO);
     Ok(vec![
-        Value::count("least lag", found.mutual.iter().min().map(|d| d.as_secs_f64())),
-        whether("lag in time", most(&found.mutual, ms(2_000))),
-        whether("exit in time", !found.exits.is_empty() && most(&found.exits, ms(2_500))),
-        whether("buried in time", !found.buried.is_empty() && last <= ms(7_000)),
-        Value::count("violations", study.outcome.violations.len() as f64),
-        Value::count("departed", found.departed.len() as f64),
+        Value::count(Ring::LeastLag, found.mutual.iter().min().map(|d| d.as_secs_f64())),
+        Value::whether(Ring::LagInTime, most(&found.mutual, ms(2_000))),
+        Value::whether(Ring::ExitInTime, !found.exits.is_empty() && most(&found.exits, ms(2_500))),
+        Value::whether(Ring::BuriedInTime, !found.buried.is_empty() && last <= ms(7_000)),
+        Value::count(Ring::Violations, study.outcome.violations.len() as f64),
+        Value::count(Ring::Departed, found.departed.len() as f64),
     ])
 }
 
@@ -277,9 +250,9 @@ fn join_model(&(hardened, most): &(bool, u64), _seed: u64) -> Found {
     let settings = settings.allow(Kind::Crash, u32::MAX, [NodeId::new(3)]);
     let explored = explore(&Model::new(nodes), &settings, RingJudge::default());
     Ok(vec![
-        Value::count("states", explored.states as f64),
-        Value::count("violations", f64::from(u8::from(explored.violation.is_some()))),
-        Value::count("joined", explored.tally.joined as f64),
+        Value::count(Ring::States, explored.states as f64),
+        Value::count(Ring::Violations, f64::from(u8::from(explored.violation.is_some()))),
+        Value::count(Ring::Joined, explored.tally.joined as f64),
     ])
 }
 
@@ -290,8 +263,8 @@ fn join_locks(scenario: &Scenario, joiners: &u32, seed: u64) -> Found {
     let sum: f64 = joined.iter().map(|(took, _)| took.as_secs_f64()).sum();
     let locked = study.findings.locked.iter().all(|&(locked, near)| locked == near);
     Ok(vec![
-        Value::count("mean", (!joined.is_empty()).then(|| sum / joined.len() as f64)),
-        whether("all locked", locked && !joined.is_empty()),
-        Value::count("joined", joined.len() as f64),
+        Value::count(Ring::Mean, (!joined.is_empty()).then(|| sum / joined.len() as f64)),
+        Value::whether(Ring::AllLocked, locked && !joined.is_empty()),
+        Value::count(Ring::Joined, joined.len() as f64),
     ])
 }

@@ -2,16 +2,7 @@
 
 use bellwether_proto::election::bandit::{Config, Eligible, Policy, Profile, Tally, Ties};
 
-use super::super::missed_at_full_size;
-use super::{
-    SIZES, at, between, bounded, by, difference, dle, eps, four, list, paired, ratio, reference,
-    rle, runs, shown, ucb, variant,
-};
-use crate::{
-    claim::{Claim, Verdict},
-    experiment::{Cell, Experiment, Size},
-    table::Table,
-};
+use super::*;
 
 pub(super) fn all() -> Vec<Experiment> {
     vec![
@@ -31,7 +22,7 @@ pub(super) fn all() -> Vec<Experiment> {
                     with("eps without pings", eps().config.with_pings(None)),
                     variant("eps = 0", reference(greedy)),
                 ];
-                vec![eleven("s40 N=11", variants, size, 100, 6)]
+                vec![s40(SIZES[1], variants, size.pick(100, 6))]
             },
             claims: part_claims,
             figures: |_| Vec::new(),
@@ -45,22 +36,19 @@ pub(super) fn all() -> Vec<Experiment> {
                 for (name, weight) in WEIGHTS {
                     variants.push(variant(name, reference(Policy::Ucb { weight })));
                 }
-                vec![eleven("s40 N=11", variants, size, 100, 4)]
+                vec![s40(SIZES[1], variants, size.pick(100, 4))]
             },
-            claims: |table| {
-                let cell = "s40 N=11";
-                let of = |name: &str| at(table, cell, name, "rounds");
-                let least = WEIGHTS.map(|(name, _)| by(table, cell, name, "eps", "rounds"));
-                vec![Claim::holds(
-                    "N = 11: every weight takes more rounds than epsilon-greedy",
-                    "tuning c is left to the future",
-                    format!(
-                        "{}; eps {}",
-                        list(WEIGHTS.map(|(name, _)| of(name))),
-                        shown(of("eps"))
-                    ),
-                    least.into_iter().all(|one| between(table, one, 1.0, f64::INFINITY)),
-                )]
+            claims: |data| {
+                let of = |name| at(data, ELEVEN, name, Measured::Rounds);
+                let weights = WEIGHTS.map(|(name, _)| of(name));
+                vec![
+                    data.claim(
+                        "N = 11: rounds of every weight by those of epsilon-greedy",
+                        "tuning c is left to the future",
+                    )
+                    .showing(format!("{}; eps {}", list(weights), of("eps")))
+                    .at_least(weights.map(|one| one / of("eps")), 1.0),
+                ]
             },
             figures: |_| Vec::new(),
         },
@@ -81,13 +69,8 @@ pub(super) fn all() -> Vec<Experiment> {
                         living("RLE living", Policy::Random, approval),
                     ]
                 };
-                let cell = |(nodes, machines): (u32, &str)| {
-                    let runs = runs(size, 100, if nodes == 23 { 4 } else { 8 });
-                    paired(format!("s40 N={nodes}"), variants(), runs)
-                        .set("network.nodes", nodes)
-                        .set("election.environment.machines", machines)
-                };
-                SIZES.map(cell).into()
+                let runs = |nodes| size.pick(100, if nodes == 23 { 4 } else { 8 });
+                SIZES.map(|of| s40(of, variants(), runs(of.0))).into()
             },
             claims: live_claims,
             figures: |_| Vec::new(),
@@ -102,50 +85,10 @@ pub(super) fn all() -> Vec<Experiment> {
                 let hardened = Config::new(Profile::Hardened, Policy::EPSILON_GREEDY);
                 let others = [variant("eps without penalty", free), variant("hardened", hardened)];
                 let variants = four().into_iter().chain(others).collect();
-                let cell = paired("s40 N=5", variants, runs(size, 100, 4))
-                    .set("election.environment.kind", "renewal")
-                    .set("election.environment.machines", SIZES[0].1);
-                vec![cell]
+                let cell = s40(SIZES[0], variants, size.pick(100, 4));
+                vec![cell.set("election.environment.kind", "renewal")]
             },
-            claims: |table| {
-                let of = |name: &str| at(table, "s40 N=5", name, "rounds");
-                let less = |one: &str, other: &str| {
-                    between(table, difference(of(other), of(one)), 1e-9, f64::INFINITY)
-                };
-                let names = ["UCB", "eps", "DLE", "RLE"];
-                vec![
-                    Claim::holds(
-                        "The order stays: both bandits below DLE, DLE below RLE",
-                        "14, 18 below 33, 45",
-                        list(names.map(of)),
-                        less("eps", "DLE") && less("UCB", "DLE") && less("DLE", "RLE"),
-                    )
-                    .on_record(
-                        Verdict::NotReproduced,
-                        "who is down for a second is penalised until it answers a ping, and pings go to those believed bad (A-5)",
-                    ),
-                    Claim::holds(
-                        "That is the penalty's doing: without it epsilon-greedy takes fewer rounds",
-                        "ours alone",
-                        format!("{} against {}", shown(of("eps without penalty")), shown(of("eps"))),
-                        less("eps without penalty", "eps"),
-                    ),
-                    Claim::holds(
-                        "Hardened, where any word pardons, fewer than any of them",
-                        "ours alone",
-                        shown(of("hardened")),
-                        less("hardened", "DLE") && less("hardened", "eps without penalty"),
-                    ),
-                    bounded(
-                        table,
-                        "but DLE takes at least three times the published rounds: the figures were not made so; by",
-                        "33",
-                        ratio(of("DLE"), Some(crate::claim::Estimate::exact(33.0))),
-                        3.0,
-                        f64::INFINITY,
-                    ),
-                ]
-            },
+            claims: renewal_claims,
             figures: |_| Vec::new(),
         },
         Experiment {
@@ -164,7 +107,7 @@ pub(super) fn all() -> Vec<Experiment> {
                     ]
                 };
                 let cell = |name: &str| {
-                    paired(name, variants(), runs(size, 200, 6))
+                    paired(name, variants(), size.pick(200, 6))
                         .set("election.client.requests", 2000)
                         .set("election.environment.machines", "pool")
                 };
@@ -195,115 +138,111 @@ const DISCOUNTED: Policy = Policy::DiscountedUcb { weight: 0.1, discount: 0.95 }
 const SLIDING: Policy = Policy::SlidingUcb { weight: 0.1, window: 400 };
 const THOMPSON: Policy = Policy::Thompson { discount: 0.95 };
 
-fn eleven(name: &str, variants: Vec<super::Variant>, size: Size, full: u64, quick: u64) -> Cell {
-    let (nodes, machines) = SIZES[1];
-    paired(name, variants, runs(size, full, quick))
-        .set("network.nodes", nodes)
-        .set("election.environment.machines", machines)
-}
+const ELEVEN: &str = "s40 N=11";
 
-fn part_claims(table: &Table) -> Vec<Claim> {
-    let cell = "s40 N=11";
-    let relative = |name: &str| by(table, cell, name, "eps", "rounds");
-    let of = |name: &str| at(table, cell, name, "rounds");
+fn part_claims(data: &Table) -> Vec<Claim> {
+    let relative = |name| by(data, ELEVEN, name, "eps");
+    let of = |name| at(data, ELEVEN, name, Measured::Rounds);
     vec![
-        bounded(
-            table,
-            "Without penalties UCB elects the same dead node again and again; by epsilon-greedy with them",
-            "a dead favourite is re-elected (A-4): 5.5",
-            relative("UCB without penalty"),
-            3.0,
-            f64::INFINITY,
-        ),
-        bounded(
-            table,
-            "Epsilon-greedy suffers less; by",
-            "1.4",
-            relative("eps without penalty"),
-            1.1,
-            3.0,
-        ),
-        bounded(
-            table,
-            "Without pings epsilon-greedy takes more rounds; by",
-            "1.3",
-            relative("eps without pings"),
-            1.1,
-            f64::INFINITY,
-        ),
-        Claim::holds(
-            "Exploring by electing at random buys nothing: with epsilon = 0 there are not significantly more rounds",
-            "0.93",
-            format!("{} against {}", shown(of("eps = 0")), shown(of("eps"))),
-            relative("eps = 0").is_some_and(|of| of.value - of.half_width <= 1.0),
-        ),
+        data
+            .claim(
+                "Without penalties UCB elects the same dead node again and again; rounds by those of epsilon-greedy with them",
+                "a dead favourite is re-elected (A-4): 5.5",
+            )
+            .at_least(relative("UCB without penalty"), 3.0),
+        data
+            .claim("Epsilon-greedy suffers less; by", "1.4")
+            .between(relative("eps without penalty"), 1.1, 3.0),
+        data
+            .claim("Without pings epsilon-greedy takes more rounds; by", "1.3")
+            .at_least(relative("eps without pings"), 1.1),
+        data
+            .claim(
+                "Exploring by electing at random buys nothing: with epsilon = 0 there are not significantly more rounds",
+                "0.93",
+            )
+            .holds(
+                format!("{} against {}", of("eps = 0"), of("eps")),
+                relative("eps = 0").is_there() && !relative("eps = 0").is_clearly_above(1.0),
+            ),
     ]
 }
 
-fn live_claims(table: &Table) -> Vec<Claim> {
+fn live_claims(data: &Table) -> Vec<Claim> {
     let mut claims = Vec::new();
     for (nodes, _) in SIZES {
-        let cell = format!("s40 N={nodes}");
-        let value = |name: &str, metric: &str| at(table, &cell, name, metric);
-        let rounds = ["eps", "eps living", "RLE living"].map(|name| value(name, "rounds"));
-        let failed = value("eps living", "failed");
-        claims.push(Claim::holds(
-            format!("N = {nodes}: no round fails, in any run"),
-            format!("{} as published", shown(value("eps", "failed"))),
-            shown(failed),
-            failed.is_some_and(|failed| failed.value == 0.0),
-        ));
-        claims.push(Claim::holds(
-            format!("N = {nodes}: choosing among the living beats choosing at random among them"),
-            "ours alone",
-            format!("{} against {}", shown(rounds[1]), shown(rounds[2])),
-            between(table, difference(rounds[2], rounds[1]), 1e-9, f64::INFINITY),
-        ));
-        claims.push(Claim::holds(
-            format!("N = {nodes}: and what was published"),
-            "ours alone",
-            format!("{} against {}", shown(rounds[1]), shown(rounds[0])),
-            between(table, difference(rounds[0], rounds[1]), 1e-9, f64::INFINITY),
-        ));
+        let value = |name, measure| at(data, &s40_name(nodes), name, measure);
+        let rounds = |name| value(name, Measured::Rounds);
+        let failed = |name| value(name, Measured::Failed);
+        let beats = |what: &str, one, other| {
+            let (one, other) = (rounds(one), rounds(other));
+            data.claim(format!("N = {nodes}: {what}"), "ours alone")
+                .holds(format!("{one} against {other}"), data.is_positive(other - one))
+        };
+        claims.push(
+            data.claim(
+                format!("N = {nodes}: rounds that fail, in any run"),
+                format!("{} as published", failed("eps")),
+            )
+            .exactly(failed("eps living"), 0.0),
+        );
+        let among = "choosing among the living beats choosing at random among them";
+        claims.push(beats(among, "eps living", "RLE living"));
+        claims.push(beats("and what was published", "eps living", "eps"));
         if nodes == 23 {
-            claims.push(Claim::holds(
-                "N = 23: even choosing at random among the living beats what was published",
-                "ours alone",
-                format!("{} against {}", shown(rounds[2]), shown(rounds[0])),
-                between(table, difference(rounds[0], rounds[2]), 1e-9, f64::INFINITY),
-            ));
+            let random = "even choosing at random among the living beats what was published";
+            claims.push(beats(random, "RLE living", "eps"));
         }
     }
     claims
 }
 
-fn policy_claims(table: &Table) -> Vec<Claim> {
+fn renewal_claims(data: &Table) -> Vec<Claim> {
+    let of = |name| at(data, "s40 N=5", name, Measured::Rounds);
+    let less = |one, other| data.is_positive(of(other) - of(one));
+    vec![
+        data
+            .claim("The order stays: both bandits below DLE, DLE below RLE", "14, 18 below 33, 45")
+            .holds(
+                list(["UCB", "eps", "DLE", "RLE"].map(of)),
+                less("eps", "DLE") && less("UCB", "DLE") && less("DLE", "RLE"),
+            )
+            .missed("who is down for a second is penalised until it answers a ping, and pings go to those believed bad (A-5)"),
+        data
+            .claim("That is the penalty's doing: without it epsilon-greedy takes fewer rounds", "ours alone")
+            .holds(
+                format!("{} against {}", of("eps without penalty"), of("eps")),
+                less("eps without penalty", "eps"),
+            ),
+        data
+            .claim("Hardened, where any word pardons, fewer than any of them", "ours alone")
+            .holds(of("hardened"), less("hardened", "DLE") && less("hardened", "eps without penalty")),
+        data
+            .claim("but how many times the published rounds DLE takes: the figures were not made so", "33")
+            .at_least(of("DLE") / 33.0, 3.0),
+    ]
+}
+
+fn policy_claims(data: &Table) -> Vec<Claim> {
     let mut claims = Vec::new();
     for name in ["discounted", "sliding", "thompson"] {
-        let relative = |cell: &str| by(table, cell, name, "eps", "rounds");
-        let claim = bounded(
-            table,
-            format!(
-                "{name}: where nodes move on every 1800 s, no more rounds than plain epsilon-greedy; by"
-            ),
-            "ours alone",
-            relative("rotate 1800 s"),
-            0.0,
-            1.0,
-        );
-        let reason = "as many, within the interval: penalties and pings do what forgetting would";
+        let relative = |cell: &str| by(data, cell, name, "eps");
+        let claim = data
+            .claim(
+                format!("{name}: where nodes move on every 1800 s, rounds by those of plain epsilon-greedy"),
+                "ours alone",
+            )
+            .at_most(relative("rotate 1800 s"), 1.0);
         claims.push(match name {
-            "sliding" => missed_at_full_size(table, claim, reason),
+            "sliding" => claim.missed_at_full_size(
+                "as many, within the interval: penalties and pings do what forgetting would",
+            ),
             _ => claim,
         });
-        claims.push(bounded(
-            table,
-            format!("{name}: where machines stay, at most a tenth more; by"),
-            "ours alone",
-            relative("stationary"),
-            0.0,
-            1.1,
-        ));
+        claims.push(
+            data.claim(format!("{name}: where machines stay"), "ours alone")
+                .at_most(relative("stationary"), 1.1),
+        );
     }
     claims
 }

@@ -2,15 +2,56 @@
 
 use bellwether_proto::{Time, election::bandit::Kind};
 use bellwether_sim::{
-    metric::Unit,
+    observe::{Round, Served, Unit},
     scenario::{Protocol, Scenario},
-    serving::{Round, Served},
 };
 
-use crate::computation::Value;
+use crate::{
+    computation::Value,
+    measure::{measure, measures},
+};
+
+measures!(
+    /// What one run of one algorithm is measured by.
+    pub(super) Measured {
+        Rounds = "rounds",
+        FirstHalf = "first half",
+        SecondHalf = "second half",
+        Failed = "failed",
+        Elected = "elected",
+        Streaks = "streaks",
+        StreaksOf2 = "streaks of 2",
+        LongestStreak = "longest streak",
+        StreakBeyond = "streak beyond f - 1",
+        SlopeOfElected = "slope of elected",
+        SlopeOfFailed = "slope of failed",
+        FailedPer1000 = "failed per 1000 s",
+        Reliable = "reliable",
+        ReliableAfter500 = "reliable after 500",
+        ReliableFirst = "reliable in first half",
+        ReliableSecond = "reliable in second half",
+        Separation = "separation",
+        Tau = "tau",
+        Error = "error",
+        ElectionMessages = "election messages",
+        PingMessages = "ping messages",
+        ServingMessages = "serving messages",
+        HeartbeatMessages = "heartbeat messages",
+        Answered = "answered",
+        Terms = "terms",
+        LeadersAtOnce = "leaders at once",
+        SeveralLeading = "several leading",
+        Outage = "outage",
+        Response = "response",
+    }
+);
+measure!(
+    /// A measure of one of several algorithms.
+    pub(super) Of(variant: &'static str, of: Measured) = "{variant} {of}"
+);
 
 /// All of it, under the algorithm's name.
-pub(super) fn of(name: &str, scenario: &Scenario, served: &Served) -> Vec<Value> {
+pub(super) fn of(name: &'static str, scenario: &Scenario, served: &Served) -> Vec<Value> {
     let requests = match &scenario.protocol {
         Protocol::Bandit(settings) => settings.client.map_or(0, |client| client.requests()),
         _ => 0,
@@ -34,46 +75,42 @@ pub(super) fn of(name: &str, scenario: &Scenario, served: &Served) -> Vec<Value>
     let pings = sent(Kind::Ping) + sent(Kind::PingReply);
     let serving = sent(Kind::RequestBroadcast) + sent(Kind::ReplyBroadcast);
     let beats = sent(Kind::Heartbeat) + sent(Kind::HeartbeatAck);
-    let count = |metric: &str, value: f64| Value::count(format!("{name} {metric}"), value);
-    let share = |metric: &str, value: Option<f64>| Value::ratio(format!("{name} {metric}"), value);
-    let seconds = |metric: &str, value: Option<f64>| Value {
-        metric: format!("{name} {metric}"),
-        unit: Unit::Seconds,
-        value,
-    };
+    let count = |measure, value: f64| Value::count(Of(name, measure), value);
+    let share = |measure, value: Option<f64>| Value::ratio(Of(name, measure), value);
+    let seconds = |measure, value: Option<f64>| Value::new(Of(name, measure), Unit::Seconds, value);
     let outage: f64 = served.outages.iter().map(|outage| outage.as_secs_f64()).sum();
     let outages = served.outages.len();
     vec![
-        count("rounds", served.rounds.len() as f64),
-        count("first half", first.len() as f64),
-        count("second half", second.len() as f64),
-        count("failed", served.failed() as f64),
-        count("elected", (served.rounds.len() as u64 - served.failed()) as f64),
-        count("streaks", longer(1)),
-        count("streaks of 2", longer(2)),
-        count("longest streak", longest as f64),
-        share("streak beyond f - 1", Some(beyond)),
-        count("slope of elected", slope(false)),
-        count("slope of failed", slope(true)),
-        count("failed per 1000 s", served.failed() as f64 * 1_000.0 / served.end.as_secs_f64()),
-        share("reliable", reliable(served, &served.rounds)),
-        share("reliable after 500", reliable(served, &warm)),
-        share("reliable in first half", reliable(served, &first)),
-        share("reliable in second half", reliable(served, &second)),
-        share("separation", quality.map(|quality| quality.separation)),
-        share("tau", quality.map(|quality| quality.tau)),
-        share("error", quality.map(|quality| quality.error)),
-        count("election messages", served.election_messages() as f64),
-        count("ping messages", pings),
-        count("serving messages", serving),
-        count("heartbeat messages", beats),
-        count("answered", served.answered as f64),
-        count("terms", served.terms as f64),
-        count("leaders at once", f64::from(served.most_leading)),
-        seconds("several leading", Some(served.several.as_secs_f64())),
-        seconds("outage", (outages > 0).then(|| outage / outages as f64)),
+        count(Measured::Rounds, served.rounds.len() as f64),
+        count(Measured::FirstHalf, first.len() as f64),
+        count(Measured::SecondHalf, second.len() as f64),
+        count(Measured::Failed, served.failed() as f64),
+        count(Measured::Elected, (served.rounds.len() as u64 - served.failed()) as f64),
+        count(Measured::Streaks, longer(1)),
+        count(Measured::StreaksOf2, longer(2)),
+        count(Measured::LongestStreak, longest as f64),
+        share(Measured::StreakBeyond, Some(beyond)),
+        count(Measured::SlopeOfElected, slope(false)),
+        count(Measured::SlopeOfFailed, slope(true)),
+        count(Measured::FailedPer1000, served.failed() as f64 * 1_000.0 / served.end.as_secs_f64()),
+        share(Measured::Reliable, reliable(served, &served.rounds)),
+        share(Measured::ReliableAfter500, reliable(served, &warm)),
+        share(Measured::ReliableFirst, reliable(served, &first)),
+        share(Measured::ReliableSecond, reliable(served, &second)),
+        share(Measured::Separation, quality.map(|quality| quality.separation)),
+        share(Measured::Tau, quality.map(|quality| quality.tau)),
+        share(Measured::Error, quality.map(|quality| quality.error)),
+        count(Measured::ElectionMessages, served.election_messages() as f64),
+        count(Measured::PingMessages, pings),
+        count(Measured::ServingMessages, serving),
+        count(Measured::HeartbeatMessages, beats),
+        count(Measured::Answered, served.answered as f64),
+        count(Measured::Terms, served.terms as f64),
+        count(Measured::LeadersAtOnce, f64::from(served.most_leading)),
+        seconds(Measured::SeveralLeading, Some(served.several.as_secs_f64())),
+        seconds(Measured::Outage, (outages > 0).then(|| outage / outages as f64)),
         seconds(
-            "response",
+            Measured::Response,
             (served.answered > 0).then(|| served.waited.as_secs_f64() / served.answered as f64),
         ),
     ]

@@ -12,39 +12,25 @@ mod term;
 
 use bellwether_proto::election::bandit::{Config, Policy, Profile};
 use bellwether_sim::{
-    log::Log,
+    observe::{Log, Served},
+    run::bandit::serve,
     scenario::{Protocol, Scenario},
-    serving::{Served, serve},
 };
 
-use super::{between, bounded, difference, ratio, shown};
+use self::measures::{Measured, Of};
 use crate::{
-    claim::Estimate,
+    claim::{Claim, list},
     computation::{Computation, Found},
+    estimate::Estimate,
     experiment::{Cell, Experiment, Size},
+    figure::{Axis, Figure, Series},
+    scenarios::BANDIT_REPORT,
     table::Table,
 };
 
 pub(super) fn all() -> Vec<Experiment> {
     [figures::all(), extras::all(), term::all()].into_iter().flatten().collect()
 }
-
-/// The report's experiments; cells set the rest.
-const REPORT: &str = r#"
-    name = "bandit election"
-    duration = "40000s"
-    [network]
-    nodes = 5
-    delay = { kind = "uniform", low = "1ms", high = "10ms" }
-    [election]
-    kind = "bandit"
-    profile = "reference"
-    [election.client]
-    requests = 2500
-    [election.environment]
-    kind = "block"
-    machines = "table-1"
-"#;
 
 /// Cluster sizes, and the machines of the program's seed 40.
 const SIZES: [(u32, &str); 3] = [
@@ -92,17 +78,13 @@ fn four() -> Vec<Variant> {
     vec![dle(), rle(), eps(), ucb()]
 }
 
-/// So many runs at full size, and so many when quick.
-fn runs(size: Size, full: u64, quick: u64) -> u64 {
-    match size {
-        Size::Full => full,
-        Size::Quick => quick,
-    }
-}
-
 /// A cell that tries all of these on every seed.
 fn paired(name: impl Into<String>, variants: Vec<Variant>, runs: u64) -> Cell {
-    Cell::computed(name, Computation::over("bandit elections", REPORT, variants, try_all), runs)
+    Cell::computed(
+        name,
+        Computation::over("bandit elections", BANDIT_REPORT, variants, try_all),
+        runs,
+    )
 }
 
 fn try_all(scenario: &Scenario, variants: &Vec<Variant>, seed: u64) -> Found {
@@ -130,17 +112,33 @@ fn try_one(
     Ok(serve(scenario, &settings, seed, Log::none())?.served)
 }
 
+/// The same on the machines of the report's seed, of which there are so many.
+fn s40((nodes, machines): (u32, &str), variants: Vec<Variant>, runs: u64) -> Cell {
+    paired(s40_name(nodes), variants, runs)
+        .set("network.nodes", nodes)
+        .set("election.environment.machines", machines)
+}
+
+fn s40_name(nodes: u32) -> String {
+    format!("s40 N={nodes}")
+}
+
 /// What a variant came to in a cell.
-fn at(table: &Table, cell: &str, variant: &str, metric: &str) -> Option<Estimate> {
-    table.estimate(cell, &format!("{variant} {metric}"))
+fn at(data: &Table, cell: &str, variant: &'static str, measure: Measured) -> Estimate {
+    data.estimate(cell, Of(variant, measure))
 }
 
-/// One variant's metric by another's.
-fn by(table: &Table, cell: &str, one: &str, other: &str, metric: &str) -> Option<Estimate> {
-    ratio(at(table, cell, one, metric), at(table, cell, other, metric))
+/// One variant's rounds by another's.
+fn by(data: &Table, cell: &str, one: &'static str, other: &'static str) -> Estimate {
+    by_measure(data, cell, (one, other), Measured::Rounds)
 }
 
-/// Several values in their order.
-fn list(values: impl IntoIterator<Item = Option<Estimate>>) -> String {
-    values.into_iter().map(shown).collect::<Vec<_>>().join(", ")
+/// One variant's measure by another's.
+fn by_measure(
+    data: &Table,
+    cell: &str,
+    (one, other): (&'static str, &'static str),
+    measure: Measured,
+) -> Estimate {
+    at(data, cell, one, measure) / at(data, cell, other, measure)
 }

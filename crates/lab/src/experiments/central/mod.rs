@@ -8,14 +8,19 @@ mod air;
 mod ours;
 mod waypoints;
 
-use bellwether_sim::{centring, log::Log, scenario::Scenario};
+use bellwether_sim::{
+    observe::{Log, Metric, Standing},
+    run::central,
+    scenario::Scenario,
+};
 
-use super::{between, bounded, is_ascending, ratio, shown};
 use crate::{
-    claim::{Claim, Estimate, Verdict},
-    computation::{Found, Value},
+    claim::{Claim, list},
+    computation::{Computation, Found, Value},
+    estimate::{Estimate, mean},
     experiment::{Cell, Experiment, Size},
     figure::{Axis, Figure, Series},
+    measure::{measure, measures},
     table::Table,
 };
 
@@ -45,70 +50,57 @@ fn name(rival: &str, range: u32) -> String {
 
 /// Five movements at full size, as `docs/rules/central.md` asks; two when quick.
 fn runs(size: Size) -> u64 {
-    match size {
-        Size::Full => 5,
-        Size::Quick => 2,
-    }
+    size.pick(5, 2)
 }
 
-/// The mean of a metric over ranges; its interval as if they were independent.
+fn seconds(cell: Cell, seconds: u32) -> Cell {
+    cell.set("duration", format!("{seconds}s"))
+}
+
+/// The mean of a measure over ranges; its error as if they were independent.
 fn over(
-    table: &Table,
+    data: &Table,
     rival: &str,
-    metric: &str,
+    measure: impl crate::measure::Measure + Copy,
     ranges: impl Iterator<Item = u32>,
-) -> Option<Estimate> {
-    let (mut count, mut value, mut square) = (0.0, 0.0, 0.0);
-    for range in ranges {
-        let one = table.estimate(&name(rival, range), metric)?;
-        count += 1.0;
-        value += one.value;
-        square += one.half_width * one.half_width;
-    }
-    (count > 0.0).then(|| Estimate { value: value / count, half_width: libm::sqrt(square) / count })
+) -> Estimate {
+    mean(ranges.map(|range| data.estimate(name(rival, range), measure)))
 }
 
 /// One metric of several rivals over all ranges.
 fn figure(
-    table: &Table,
-    (id, title): (&str, &str),
-    (metric, label): (&str, &str),
+    data: &Table,
+    id: &str,
+    (metric, label): (Metric, &str),
     rivals: &[&str],
     ranges: &[u32],
-) -> Figure {
+) -> Vec<Figure> {
     let series = rivals.iter().enumerate().map(|(colour, rival)| {
         let cells = ranges.iter().map(|&range| (f64::from(range), name(rival, range)));
-        Series::cells(*rival, colour, table, metric, cells)
+        Series::cells(*rival, colour, data, metric, cells)
     });
-    Figure {
-        name: id.into(),
-        title: title.into(),
-        x: Axis::linear("radio range, m"),
-        y: Axis::linear(label),
-        series: series.collect(),
-    }
+    let axes = (Axis::linear("radio range, m"), Axis::linear(label));
+    vec![Figure::new(id, label, axes, series)]
 }
 
 /// How a run went on the way: the running mean of the instability, and the components.
 fn course(scenario: &Scenario, (): &(), seed: u64) -> Found {
-    let study = centring::study(scenario, seed, Log::none())?.ok_or("no central election")?;
-    let mut found = Vec::new();
-    for standing in &study.standings {
-        let at = standing.at.as_secs_f64();
-        found.push(Value::ratio(moment(at as u32), standing.instability));
-    }
-    let components = study.outcome.values.iter().find(|(metric, _)| metric.name() == "components");
-    found.push(Value::count("components", components.and_then(|(_, value)| *value)));
+    let study = central::study(scenario, seed, Log::none())?.ok_or("no central election")?;
+    let standing =
+        |one: &Standing| Value::ratio(Until(one.at.as_secs_f64() as u32), one.instability);
+    let mut found: Vec<Value> = study.standings.iter().map(standing).collect();
+    found.push(Value::count(Metric::Components, study.outcome.value(Metric::Components)));
     Ok(found)
 }
 
-fn moment(seconds: u32) -> String {
-    format!("until {seconds} s")
-}
+measure!(
+    /// The running mean of the instability.
+    Until(seconds: u32) = "until {seconds} s"
+);
 
 /// The running mean of a rival at some time.
-fn until(table: &Table, rival: &str, seconds: u32) -> Option<Estimate> {
-    table.estimate(rival, &moment(seconds))
+fn until(data: &Table, rival: &str, seconds: u32) -> Estimate {
+    data.estimate(rival, Until(seconds))
 }
 
 /// The standings from one time to another.
@@ -116,31 +108,21 @@ fn moments(from: u32, to: u32) -> impl Iterator<Item = u32> {
     (from..=to).step_by(10)
 }
 
-fn course_figure(table: &Table, id: &str, title: &str, rivals: &[&str], end: u32) -> Figure {
+fn course_figure(data: &Table, id: &str, title: &str, rivals: &[&str], end: u32) -> Vec<Figure> {
     let series = rivals.iter().enumerate().map(|(colour, rival)| {
-        let points = moments(10, end).map(|at| (f64::from(at), until(table, rival, at)));
+        let points = moments(10, end).map(|at| (f64::from(at), until(data, rival, at)));
         Series::measured(*rival, colour, points)
     });
-    Figure {
-        name: id.into(),
-        title: title.into(),
-        x: Axis::linear("time, s"),
-        y: Axis::linear("share of time with the wrong leader so far"),
-        series: series.collect(),
-    }
+    let y = Axis::linear("share of time with the wrong leader so far");
+    vec![Figure::new(id, title, (Axis::linear("time, s"), y), series)]
 }
 
-/// A claim that fails at these sizes, on record.
-fn missed(table: &Table, claim: Claim, sizes: &[Size], reason: &str) -> Claim {
-    match sizes.contains(&table.size()) {
-        true => claim.on_record(Verdict::NotReproduced, reason),
-        false => claim,
-    }
+/// The least of some values; nothing if one is.
+fn least(values: impl Iterator<Item = Estimate>) -> Estimate {
+    let least = crate::estimate::least(values.map(|one| ((), one)));
+    Estimate::exact(crate::estimate::value_of(least).value)
 }
 
 const BOTH: &[Size] = &[Size::Full, Size::Quick];
-
-/// Values joined for a claim.
-fn listed<const N: usize>(values: [Option<Estimate>; N]) -> String {
-    values.map(shown).join(", ")
-}
+const FULL: &[Size] = &[Size::Full];
+const WRONG: &str = "share of time with the wrong leader";

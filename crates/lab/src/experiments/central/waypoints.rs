@@ -5,72 +5,32 @@ use bellwether_proto::{
     topology::{Graph, criterion::leaders},
 };
 use bellwether_sim::{
-    run::run,
+    run::{run, world},
     scenario::{Fault, FaultKind, Protocol, Scenario, Who},
-    world,
 };
 
 use super::*;
-use crate::computation::Computation;
-
-/// Random waypoints; a message takes a Poisson number of milliseconds, ten on average.
-const FIELD: &str = r#"
-    name = "waypoints"
-    duration = "1800s"
-    [network]
-    nodes = 60
-    placement = { kind = "field", side = 900, range = 90 }
-    mobility = { kind = "random-waypoint" }
-    delay = { kind = "poisson", mean = "10ms" }
-    [election]
-    kind = "central"
-    profile = "topology-aware"
-    form = "as-published"
-"#;
-
-/// Everybody starts from rings around the middle, goes somewhere, comes back.
-const GATHERING: &str = r#"
-    name = "point of interest"
-    duration = "1800s"
-    [network]
-    nodes = 60
-    placement = { kind = "field", side = 900, range = 90 }
-    mobility = { kind = "point-of-interest" }
-    delay = { kind = "poisson", mean = "10ms" }
-    [election]
-    kind = "central"
-    profile = "topology-aware"
-    form = "as-published"
-"#;
-
-const STILL: &str = r#"
-    name = "still"
-    duration = "12s"
-    [network]
-    nodes = 60
-    placement = { kind = "field", side = 900, range = 90 }
-    delay = { kind = "poisson", mean = "10ms" }
-    [election]
-    kind = "central"
-    profile = "topology-aware"
-    form = "as-published"
-"#;
+use crate::scenarios::CENTRAL_FIELD;
 
 const RIVALS: [Rival; 4] = [FD_TICK, FD_OPT, TA_D, TA_C];
 const NAMES: [&str; 4] = ["fd-tick", "fd-opt", "TA-D", "TA-C"];
 
-fn ranges(size: Size) -> Vec<u32> {
-    match size {
-        Size::Full => (10..=200).step_by(10).collect(),
-        Size::Quick => vec![10, 30, 60, 90, 120, 150, 200],
-    }
+fn ranges(size: Size) -> &'static [u32] {
+    size.pick(
+        &[
+            10, 20, 30, 40, 50, 60, 70, 80, 90, 100, 110, 120, 130, 140, 150, 160, 170, 180, 190,
+            200,
+        ],
+        &[10, 30, 60, 90, 120, 150, 200],
+    )
 }
 
-fn length(size: Size) -> u32 {
-    match size {
-        Size::Full => 1_800,
-        Size::Quick => 240,
-    }
+/// Everybody walks from place to place, or starts from rings around the middle, goes somewhere and comes back.
+const WAYPOINTS: &str = "random-waypoint";
+const GATHERINGS: &str = "point-of-interest";
+
+fn moving(cell: Cell, how: &str) -> Cell {
+    cell.set("network.mobility.kind", how)
 }
 
 /// Topology Aware sends changes the less often the farther its radio reaches.
@@ -79,40 +39,39 @@ fn at_range(cell: Cell, rival: Rival, range: u32) -> Cell {
     if rival.0.starts_with("TA") { cell.set("election.range", range) } else { cell }
 }
 
-fn sweep(base: &'static str, series: &'static str, size: Size) -> Vec<Cell> {
+fn sweep(how: &str, series: &'static str, size: Size) -> Vec<Cell> {
     let mut cells = Vec::new();
-    for range in ranges(size) {
-        for rival in RIVALS {
-            let cell = Cell::new(name(rival.0, range), base, runs(size))
-                .of(series)
-                .in_world(format!("{range} m"))
-                .set("duration", format!("\"{}s\"", length(size)));
-            cells.push(at_range(cell, rival, range));
-        }
+    for &range in ranges(size) {
+        cells.extend(RIVALS.map(|rival| {
+            let cell = Cell::new(name(rival.0, range), CENTRAL_FIELD, runs(size));
+            let cell = moving(cell, how).of(series).in_world(format!("{range} m"));
+            at_range(seconds(cell, size.pick(1_800, 240)), rival, range)
+        }));
     }
     cells
 }
 
 fn waypoints(size: Size) -> Vec<Cell> {
-    sweep(FIELD, "favier-s4-rwp", size)
+    sweep(WAYPOINTS, "favier-s4-rwp", size)
 }
 
 fn gatherings(size: Size) -> Vec<Cell> {
-    sweep(GATHERING, "favier-s4-poi", size)
+    sweep(GATHERINGS, "favier-s4-poi", size)
 }
 
 /// One range, watched on the way.
-fn courses(base: &'static str, size: Size) -> Vec<Cell> {
+fn courses(how: &str, size: Size) -> Vec<Cell> {
     let cell = |rival: Rival| {
-        let work = Computation::over("course", base, (), course);
-        let cell = Cell::computed(rival.0, work, runs(size)).in_world("90 m");
-        let seconds = match size {
-            Size::Full => 1_800,
-            Size::Quick => 600,
-        };
-        at_range(cell, rival, 90).set("duration", format!("\"{seconds}s\""))
+        let work = Computation::over("course", CENTRAL_FIELD, (), course);
+        let cell = moving(Cell::computed(rival.0, work, runs(size)), how).in_world("90 m");
+        at_range(seconds(cell, size.pick(1_800, 600)), rival, 90)
     };
     RIVALS.map(cell).into()
+}
+
+/// The last moment of a course.
+fn end(data: &Table) -> u32 {
+    data.size().pick(1_790, 590)
 }
 
 pub(super) fn all() -> Vec<Experiment> {
@@ -122,53 +81,35 @@ pub(super) fn all() -> Vec<Experiment> {
             title: "How long nodes name the wrong leader, random waypoints",
             source: "thesis, figure 4.14",
             cells: waypoints,
-            claims: |table| unsteady(table, [1.03, 1.4], true),
-            figures: |table| {
-                swept(
-                    table,
-                    "favier-fig-4.14",
-                    "instability",
-                    "share of time with the wrong leader",
-                )
-            },
+            claims: |data| unsteady(data, [1.03, 1.4], true),
+            figures: |data| swept(data, "favier-fig-4.14", Metric::Instability, WRONG),
         },
         Experiment {
             id: "favier-fig-4.15",
             title: "How long nodes name the wrong leader, gatherings",
             source: "thesis, figure 4.15",
             cells: gatherings,
-            claims: |table| unsteady(table, [1.03, 1.3], false),
-            figures: |table| {
-                swept(
-                    table,
-                    "favier-fig-4.15",
-                    "instability",
-                    "share of time with the wrong leader",
-                )
-            },
+            claims: |data| unsteady(data, [1.03, 1.3], false),
+            figures: |data| swept(data, "favier-fig-4.15", Metric::Instability, WRONG),
         },
         Experiment {
             id: "favier-fig-4.16",
             title: "The same as time goes by, random waypoints, 90 m",
             source: "thesis, figure 4.16",
-            cells: |size| courses(FIELD, size),
+            cells: |size| courses(WAYPOINTS, size),
             claims: waypoint_course,
-            figures: |table| {
-                let end = if table.size() == Size::Full { 1_790 } else { 590 };
-                let title = "Random waypoints, 90 m";
-                vec![course_figure(table, "favier-fig-4.16", title, &NAMES, end)]
+            figures: |data| {
+                course_figure(data, "favier-fig-4.16", "Random waypoints, 90 m", &NAMES, end(data))
             },
         },
         Experiment {
             id: "favier-fig-4.17",
             title: "The same as time goes by, gatherings, 90 m",
             source: "thesis, figure 4.17",
-            cells: |size| courses(GATHERING, size),
+            cells: |size| courses(GATHERINGS, size),
             claims: gathering_course,
-            figures: |table| {
-                let end = if table.size() == Size::Full { 1_790 } else { 590 };
-                let title = "Gatherings, 90 m";
-                vec![course_figure(table, "favier-fig-4.17", title, &NAMES, end)]
+            figures: |data| {
+                course_figure(data, "favier-fig-4.17", "Gatherings, 90 m", &NAMES, end(data))
             },
         },
         Experiment {
@@ -177,8 +118,8 @@ pub(super) fn all() -> Vec<Experiment> {
             source: "thesis, figure 4.18",
             cells: waypoints,
             claims: message_claims,
-            figures: |table| {
-                swept(table, "favier-fig-4.18", "message_rate", "messages a second, all nodes")
+            figures: |data| {
+                swept(data, "favier-fig-4.18", Metric::MessageRate, "messages a second, all nodes")
             },
         },
         Experiment {
@@ -195,37 +136,25 @@ pub(super) fn all() -> Vec<Experiment> {
             source: "thesis, table 4.1",
             cells: waypoints,
             claims: size_claims,
-            figures: |table| swept(table, "favier-tab-4.1", "mean_model_bytes", "bytes a message"),
+            figures: |data| {
+                swept(data, "favier-tab-4.1", Metric::MeanModelBytes, "bytes a message")
+            },
         },
         Experiment {
             id: "favier-fig-4.20",
             title: "How far the leader is, random waypoints",
             source: "thesis, figure 4.20",
             cells: waypoints,
-            claims: |table| path_claims(table, false),
-            figures: |table| {
-                swept(
-                    table,
-                    "favier-fig-4.20",
-                    "relative_path",
-                    "longest way to the leader, by diameter",
-                )
-            },
+            claims: |data| path_claims(data, false),
+            figures: |data| swept(data, "favier-fig-4.20", Metric::RelativePath, PATH),
         },
         Experiment {
             id: "favier-fig-4.21",
             title: "How far the leader is, gatherings",
             source: "thesis, figure 4.21",
             cells: gatherings,
-            claims: |table| path_claims(table, true),
-            figures: |table| {
-                swept(
-                    table,
-                    "favier-fig-4.21",
-                    "relative_path",
-                    "longest way to the leader, by diameter",
-                )
-            },
+            claims: |data| path_claims(data, true),
+            figures: |data| swept(data, "favier-fig-4.21", Metric::RelativePath, PATH),
         },
         Experiment {
             id: "favier-tab-4.2",
@@ -238,138 +167,92 @@ pub(super) fn all() -> Vec<Experiment> {
     ]
 }
 
-fn swept(table: &Table, id: &'static str, metric: &str, label: &str) -> Vec<Figure> {
-    let ranges = ranges(table.size());
-    vec![figure(table, (id, label), (metric, label), &NAMES, &ranges)]
+const PATH: &str = "longest way to the leader, by diameter";
+
+fn swept(data: &Table, id: &str, metric: Metric, label: &str) -> Vec<Figure> {
+    figure(data, id, (metric, label), &NAMES, ranges(data.size()))
 }
 
-fn from(table: &Table, least: u32) -> impl Iterator<Item = u32> + use<> {
-    ranges(table.size()).into_iter().filter(move |&range| range >= least)
+fn from(data: &Table, least: u32) -> impl Iterator<Item = u32> + use<> {
+    ranges(data.size()).iter().copied().filter(move |&range| range >= least)
 }
 
 /// Figures 4.14 and 4.15.
-fn unsteady(table: &Table, [tick, opt]: [f64; 2], waypoints: bool) -> Vec<Claim> {
-    let mean = |rival| over(table, rival, "instability", from(table, 30));
+fn unsteady(data: &Table, [tick, opt]: [f64; 2], waypoints: bool) -> Vec<Claim> {
+    let mean = |rival| over(data, rival, Metric::Instability, from(data, 30));
     let [fd_tick, fd_opt, degree, closeness] = NAMES.map(mean);
     let published = if waypoints { "1.55" } else { "1.82" };
     let mut claims = vec![
-        bounded(
-            table,
-            format!(
-                "Flooding on the leader's tick is wrong at least {tick} times as long as TA-D; by"
-            ),
-            published,
-            ratio(fd_tick, degree),
-            tick,
-            f64::INFINITY,
-        ),
-        bounded(
-            table,
-            format!("Flooding of changes only, at least {opt} times as long; by"),
-            published,
-            ratio(fd_opt, degree),
-            opt,
-            f64::INFINITY,
-        ),
+        data.claim("Flooding on the leader's tick is wrong longer than TA-D; by", published)
+            .at_least(fd_tick / degree, tick),
+        data.claim("Flooding of changes only; by", published).at_least(fd_opt / degree, opt),
     ];
     if waypoints {
-        claims.push(bounded(
-            table,
-            "TA-C is about as steady as TA-D; wrong longer by",
-            "slightly worse",
-            ratio(closeness, degree),
-            0.9,
-            1.45,
-        ));
-        let at = |rival: &str, range| table.estimate(&name(rival, range), "instability");
-        claims.push(bounded(
-            table,
-            "TA-D at 30 m is wrong less than a third of the time it is at 120 m; by",
-            "rises, flattens from 120 m",
-            ratio(at("TA-D", 30), at("TA-D", 120)),
-            0.0,
-            1.0 / 3.0,
-        ));
+        claims.push(
+            data.claim("TA-C is about as steady as TA-D; wrong longer by", "slightly worse")
+                .between(closeness / degree, 0.9, 1.45),
+        );
+        let at = |range| data.estimate(name("TA-D", range), Metric::Instability);
+        claims.push(
+            data.claim("How long TA-D is wrong at 30 m by 120 m", "rises, flattens from 120 m")
+                .at_most(at(30) / at(120), 0.333),
+        );
     }
     claims
 }
 
-fn waypoint_course(table: &Table) -> Vec<Claim> {
-    let end = if table.size() == Size::Full { 1_790 } else { 590 };
-    let settled = end / 3 + 3;
-    let above = |fd: &'static str| {
-        let each =
-            moments(300, end).map(|at| ratio(until(table, fd, at), until(table, "TA-D", at)));
-        let least = each.filter_map(|one| Some(one?.value)).fold(f64::INFINITY, f64::min);
-        Claim::holds(
-            format!("From 300 s on {fd} has been wrong longer than TA-D"),
-            "TA-D 62% more stable",
-            format!("at least {least:.3} times as long"),
-            least > 1.0 && least.is_finite(),
-        )
+/// From some time on a rival has been wrong longer than TA-D.
+fn wrong_longer(data: &Table, rival: &str, from: u32, sentence: &str, published: &str) -> Claim {
+    let each = moments(from, end(data)).map(|at| until(data, rival, at) / until(data, "TA-D", at));
+    let least = least(each).value;
+    data.claim(sentence, published).holds(format!("at least {least:.3} times as long"), least > 1.0)
+}
+
+fn waypoint_course(data: &Table) -> Vec<Claim> {
+    let settled = end(data) / 3 + 3;
+    let above = |rival: &str| {
+        let sentence = format!("From 300 s on {rival} has been wrong longer than TA-D");
+        wrong_longer(data, rival, 300, &sentence, "TA-D 62% more stable")
     };
-    let flat = |rival: &'static str| {
-        let last = until(table, rival, end)?.value;
-        let off =
-            moments(settled - settled % 10, end).map(|at| Some(until(table, rival, at)?.value));
-        let off: Option<Vec<f64>> = off.collect();
-        Some(off?.into_iter().map(|one| (one / last - 1.0).abs()).fold(0.0, f64::max))
+    let flat = |rival| {
+        let last = until(data, rival, end(data)).value;
+        let off = moments(settled - settled % 10, end(data))
+            .map(|at| Estimate::exact((until(data, rival, at).value / last - 1.0).abs() * -100.0));
+        least(off) * -1.0
     };
-    let flattest = NAMES.map(flat);
     vec![
         above("fd-tick"),
         above("fd-opt"),
-        Claim::holds(
-            "Running means stay within 20% of the last from a third of the run on",
-            "flat",
-            flattest
-                .map(|off| off.map_or("nothing".into(), |off| format!("{:.1}%", 100.0 * off)))
-                .join(", "),
-            flattest.iter().all(|off| off.is_some_and(|off| off <= 0.2)),
-        ),
-        bounded(
-            table,
-            "There are 15 to 21 components",
-            "18",
-            table.estimate("TA-D", "components"),
+        data.claim("How far running means are off the last from a third of the run on", "flat")
+            .percent()
+            .at_most(NAMES.map(flat), 20.0),
+        data.claim("Components", "18").between(
+            data.estimate("TA-D", Metric::Components),
             15.0,
             21.0,
         ),
     ]
 }
 
-fn gathering_course(table: &Table) -> Vec<Claim> {
-    let end = if table.size() == Size::Full { 1_790 } else { 590 };
-    let falls = |rival: &'static str, start: &'static str| {
-        let (first, last) = (until(table, rival, 10), until(table, rival, end));
-        let claim = Claim::holds(
-            format!("{rival} is wrong most in the beginning"),
-            start,
-            format!("{} until 10 s, {} in all", shown(first), shown(last)),
-            first.zip(last).is_some_and(|(first, last)| first.value > last.value),
-        );
-        let reason = "nodes on their rings agree within half a second of their first beacons";
-        missed(table, claim, BOTH, reason)
+fn gathering_course(data: &Table) -> Vec<Claim> {
+    let falls = |rival, start: &str| {
+        let (first, last) = (until(data, rival, 10), until(data, rival, end(data)));
+        data.claim(format!("{rival} is wrong most in the beginning"), start)
+            .holds(format!("{first} until 10 s, {last} in all"), first.value > last.value)
+            .missed("nodes on their rings agree within half a second of their first beacons")
     };
-    let rises = |rival: &'static str| {
-        let [still, away] = [10, 60].map(|at| until(table, rival, at));
-        Claim::holds(
+    let rises = |rival| {
+        let [still, away] = [10, 60].map(|at| until(data, rival, at));
+        data.claim(
             format!("{rival} is wrong more once nodes disperse"),
             "rises after each dispersal",
-            format!("{} until 10 s, {} until 60 s", shown(still), shown(away)),
-            still.zip(away).is_some_and(|(still, away)| away.value > still.value),
         )
+        .holds(format!("{still} until 10 s, {away} until 60 s"), away.value > still.value)
     };
-    let better = |rival: &'static str| {
-        let each =
-            moments(400, end).map(|at| ratio(until(table, rival, at), until(table, "TA-D", at)));
-        let least = each.filter_map(|one| Some(one?.value)).fold(f64::INFINITY, f64::min);
-        Claim::holds(
-            format!("After the second gathering {rival} has been wrong longer than TA-D"),
-            "TA 79% better",
-            format!("at least {least:.3} times as long"),
-            least > 1.0 && least.is_finite(),
-        )
+    let better = |rival: &str| {
+        let sentence =
+            format!("After the second gathering {rival} has been wrong longer than TA-D");
+        wrong_longer(data, rival, 400, &sentence, "TA 79% better")
     };
     vec![
         falls("TA-D", "41%"),
@@ -381,209 +264,147 @@ fn gathering_course(table: &Table) -> Vec<Claim> {
     ]
 }
 
-fn message_claims(table: &Table) -> Vec<Claim> {
-    let at = |rival: &str, range| table.estimate(&name(rival, range), "message_rate");
-    let few = |fd: &'static str| {
-        let near = ranges(table.size()).into_iter().filter(|&range| range <= 30);
-        let least = near.map(|range| ratio(at(fd, range), at("TA-D", range)).map(|one| one.value));
-        let least: Option<Vec<f64>> = least.collect();
-        let least = least.map(|each| each.into_iter().fold(f64::INFINITY, f64::min));
-        Claim::holds(
-            format!("Up to 30 m {fd} sends at least five times as much as TA"),
+fn message_claims(data: &Table) -> Vec<Claim> {
+    let at = |rival: &str, range| data.estimate(name(rival, range), Metric::MessageRate);
+    let ranges = || ranges(data.size()).iter().copied();
+    let few = |fd: &str| {
+        let near = ranges().filter(|&range| range <= 30);
+        data.claim(
+            format!("How many times as much as TA {fd} sends up to 30 m"),
             "high at low range",
-            least.map_or("nothing".into(), |least| format!("at least {least:.1} times")),
-            least.is_some_and(|least| least >= 5.0),
         )
+        .digits(1)
+        .at_least(least(near.map(|range| at(fd, range) / at("TA-D", range))), 5.0)
     };
-    let rates: Vec<(u32, f64)> = ranges(table.size())
-        .into_iter()
-        .filter_map(|range| Some((range, at("fd-opt", range)?.value)))
-        .collect();
-    let lowest = rates.iter().copied().min_by(|a, b| a.1.total_cmp(&b.1));
-    let most = ratio(at("TA-D", 200), at("fd-tick", 200));
+    let lowest = crate::estimate::least(ranges().map(|range| (range, at("fd-opt", range))));
+    let (dip, rate) = lowest.unwrap_or((0, Estimate::NOTHING));
+    let most = at("TA-D", 200) / at("fd-tick", 200);
+    let sent = |rival: &str, range| data.estimate(name(rival, range), Metric::Messages);
     vec![
         few("fd-tick"),
         few("fd-opt"),
-        bounded(
-            table,
-            "TA grows no more from 150 to 200 m; by",
-            "flattens from 130 m",
-            ratio(at("TA-D", 200), at("TA-D", 150)),
-            0.8,
-            1.25,
-        ),
-        Claim::holds(
-            "fd-opt sends least between 50 and 110 m",
-            "dips",
-            lowest.map_or("nothing".into(), |(range, rate)| format!("{rate:.0}/s at {range} m")),
-            lowest.is_some_and(|(range, _)| (50..=110).contains(&range)),
-        ),
-        Claim::holds(
-            "By what TA judges changes no message",
-            "(P8)",
+        data
+            .claim("TA grows no more from 150 to 200 m; by", "flattens from 130 m")
+            .between(at("TA-D", 200) / at("TA-D", 150), 0.8, 1.25),
+        data
+            .claim("fd-opt sends least between 50 and 110 m", "dips")
+            .holds(format!("{rate:.0}/s at {dip} m"), rate.is_there() && (50..=110).contains(&dip)),
+        data.claim("By what TA judges changes no message", "(P8)").holds(
             "equal at all ranges",
-            ranges(table.size()).into_iter().all(|range| {
-                let of = |rival: &str| table.summary(&name(rival, range), "messages");
-                of("TA-C").is_some() && of("TA-C") == of("TA-D")
-            }),
+            ranges().all(|range| sent("TA-C", range) == sent("TA-D", range)),
         ),
-        Claim::holds(
-            "Overall TA sends half as much as flooding",
-            "\"half as many\"",
-            format!("at 200 m TA sends {} times as much as fd-tick", shown(most)),
-            most.is_some_and(|most| most.value <= 0.5),
-        )
-        .on_record(
-            Verdict::NotReproduced,
-            "holds at short range only (E17): every change reaches everybody, and large components change often",
-        ),
+        data
+            .claim("Overall TA sends half as much as flooding", "\"half as many\"")
+            .holds(
+                format!("at 200 m TA sends {most} times as much as fd-tick"),
+                most.value <= 0.5,
+            )
+            .missed("holds at short range only (E17): every change reaches everybody, and large components change often"),
     ]
+}
+
+fn still_name(rival: &str, seconds: u32) -> String {
+    format!("{rival} {seconds} s")
 }
 
 /// All are back on their rings for the first ten seconds.
 fn standing_still(size: Size) -> Vec<Cell> {
-    let mut cells = Vec::new();
-    for rival in RIVALS {
-        for seconds in [5, 10] {
-            let cell = Cell::new(format!("{} {seconds} s", rival.0), GATHERING, runs(size))
-                .in_world("still")
-                .set("duration", format!("\"{seconds}s\""));
-            cells.push(at_range(cell, rival, 90));
-        }
-    }
-    cells
+    let cell = |rival: Rival, length| {
+        let cell = Cell::new(still_name(rival.0, length), CENTRAL_FIELD, runs(size));
+        let cell = moving(cell, GATHERINGS).in_world("still");
+        at_range(seconds(cell, length), rival, 90)
+    };
+    RIVALS.into_iter().flat_map(|rival| [5, 10].map(|length| cell(rival, length))).collect()
 }
 
-fn silence_claims(table: &Table) -> Vec<Claim> {
-    let sent = |rival: &str, seconds: f64| {
-        let rate = table.summary(&format!("{rival} {seconds} s"), "message_rate")?;
-        Some(rate.mean * seconds)
+fn silence_claims(data: &Table) -> Vec<Claim> {
+    let sent = |rival: &str, seconds| {
+        data.estimate(still_name(rival, seconds), Metric::MessageRate).value * f64::from(seconds)
     };
-    let later = |rival: &str| Some(sent(rival, 10.0)? - sent(rival, 5.0)?);
-    let claim = |rival: &'static str, silent: bool| {
-        let more = later(rival);
-        let sentence = match silent {
-            true => format!("{rival} says nothing from 5 to 10 s, while nobody moves"),
-            false => format!("{rival} goes on"),
-        };
-        Claim::holds(
-            sentence,
-            "silent when static",
-            more.map_or("nothing measured".into(), |more| format!("{more:.1} messages")),
-            more.is_some_and(|more| if silent { more.abs() < 1e-6 } else { more > 1.0 }),
-        )
+    let claim = |rival: &'static str, sentence: &str, fits: fn(f64) -> bool| {
+        let more = sent(rival, 10) - sent(rival, 5);
+        data.claim(format!("{rival} {sentence}"), "silent when static")
+            .holds(format!("{more:.1} messages"), fits(more))
     };
-    vec![claim("TA-D", true), claim("TA-C", true), claim("fd-tick", false), claim("fd-opt", false)]
-}
-
-fn size_claims(table: &Table) -> Vec<Claim> {
-    let bytes = |rival: &str, range| table.estimate(&name(rival, range), "mean_model_bytes");
-    let all =
-        |rival: &'static str| ranges(table.size()).into_iter().map(move |range| (rival, range));
-    let flat: Vec<Option<f64>> =
-        all("fd-tick").map(|(rival, range)| Some(bytes(rival, range)?.value)).collect();
-    // From where there are components to speak of; a lone node says next to nothing.
-    let wide: Vec<u32> = from(table, 30).collect();
-    let grows: Vec<Option<Estimate>> = wide.iter().map(|&range| bytes("TA-D", range)).collect();
-    let times = |range: u32| Some(bytes("TA-D", range)?.value / bytes("fd-tick", range)?.value);
-    let least: Option<Vec<f64>> = wide.iter().map(|&range| times(range)).collect();
-    let least = least.map(|each| each.into_iter().fold(f64::INFINITY, f64::min));
+    let silent = "says nothing from 5 to 10 s, while nobody moves";
     vec![
-        Claim::holds(
-            "Flooding's messages are all of one size",
-            "196 B",
-            flat.first().copied().flatten().map_or("nothing".into(), |one| format!("{one} B")),
-            flat.iter().all(|one| one.is_some() && *one == flat[0]),
+        claim("TA-D", silent, |more| more.abs() < 1e-6),
+        claim("TA-C", silent, |more| more.abs() < 1e-6),
+        claim("fd-tick", "goes on", |more| more > 1.0),
+        claim("fd-opt", "goes on", |more| more > 1.0),
+    ]
+}
+
+fn size_claims(data: &Table) -> Vec<Claim> {
+    let bytes = |rival: &str, range| data.estimate(name(rival, range), Metric::MeanModelBytes);
+    let ranges = ranges(data.size());
+    let flat = bytes("fd-tick", ranges[0]).value;
+    // From where there are components to speak of; a lone node says next to nothing.
+    let wide: Vec<u32> = from(data, 30).collect();
+    let ends = [wide[0], wide[wide.len() - 1]].map(|range| bytes("TA-D", range));
+    let times = wide.iter().map(|&range| bytes("TA-D", range) / bytes("fd-tick", range));
+    vec![
+        data.claim("Flooding's messages are all of one size", "196 B").holds(
+            format!("{flat} B"),
+            ranges.iter().all(|&range| bytes("fd-tick", range).value == flat),
         ),
-        missed(
-            table,
-            Claim::holds(
-                "TA's grow with the range",
-                "705 to 1,284 B",
-                format!(
-                    "{} to {} B",
-                    shown(grows.first().copied().flatten()),
-                    shown(grows.last().copied().flatten())
-                ),
-                is_ascending(&[grows.first().copied().flatten(), grows.last().copied().flatten()])
-                    && grows.first().copied().flatten().is_some(),
+        data
+            .claim("TA's grow with the range", "705 to 1,284 B")
+            .showing(format!("{} to {} B", ends[0], ends[1]))
+            .rising(ends)
+            .missed(
+                "maps never forget (E11), so that after a while they are as long at short range; with the range the \
+                 share of short updates grows",
             ),
-            BOTH,
-            "maps never forget (E11), so that after a while they are as long at short range; with the range the \
-             share of short updates grows",
-        ),
-        Claim::holds(
-            "They are at least three times as long, from 30 m on",
-            "3.6 to 6.6 times",
-            least.map_or("nothing".into(), |least| format!("at least {least:.2} times")),
-            least.is_some_and(|least| least >= 3.0),
-        ),
-        Claim::holds(
-            "By what TA judges changes no size",
-            "24 to 27 B apart, unexplained",
+        data
+            .claim("How many times as long they are, from 30 m on", "3.6 to 6.6 times")
+            .digits(2)
+            .at_least(least(times), 3.0),
+        data.claim("By what TA judges changes no size", "24 to 27 B apart, unexplained").holds(
             "equal at all ranges",
-            ranges(table.size()).into_iter().all(|range| {
-                bytes("TA-C", range).is_some() && bytes("TA-C", range) == bytes("TA-D", range)
-            }),
+            ranges.iter().all(|&range| bytes("TA-C", range) == bytes("TA-D", range)),
         ),
     ]
 }
 
-fn path_claims(table: &Table, gathering: bool) -> Vec<Claim> {
+fn path_claims(data: &Table, gathering: bool) -> Vec<Claim> {
     let least = if gathering { 30 } else { 90 };
-    let mean = |rival| over(table, rival, "relative_path", from(table, least));
+    let mean = |rival| over(data, rival, Metric::RelativePath, from(data, least));
     let [fd, _, degree, closeness] = NAMES.map(mean);
     let (best, than, published) = match gathering {
-        true => (ratio(closeness, fd), "flooding's", "11% better"),
-        false => (ratio(closeness, degree), "TA-D's", "best as range grows"),
-    };
-    let nearer = bounded(
-        table,
-        format!("TA-C's leaders are nearer than {than}; by"),
-        published,
-        best,
-        0.0,
-        0.98,
-    );
-    let nearer = match gathering {
-        true => missed(
-            table,
-            nearer,
-            &[Size::Full],
-            "a gathered crowd all hear each other, so that any leader is as near; what is left falls short of 2% by a \
-             tenth, and passes it if ranges below 30 m are counted (0.978)",
-        ),
-        false => nearer,
+        true => (closeness / fd, "flooding's", "11% better"),
+        false => (closeness / degree, "TA-D's", "best as range grows"),
     };
     vec![
-        nearer,
-        bounded(
-            table,
-            "TA-D's are as far as flooding's; by",
-            "alike",
-            ratio(degree, fd),
-            0.95,
-            1.05,
-        ),
+        data
+            .claim(format!("TA-C's leaders are nearer than {than}; by"), published)
+            .at_most(best, 0.98)
+            .missed_at(
+                if gathering { FULL } else { &[] },
+                "a gathered crowd all hear each other, so that any leader is as near; what is left falls short of 2% by a \
+                 tenth, and passes it if ranges below 30 m are counted (0.978)",
+            ),
+        data.claim("TA-D's are as far as flooding's; by", "alike").between(degree / fd, 0.95, 1.05),
     ]
 }
 
+/// Nobody moves.
 fn crashes(size: Size) -> Vec<Cell> {
-    let runs = match size {
-        Size::Full => 20,
-        Size::Quick => 4,
-    };
     let mut cells = Vec::new();
-    for range in ranges(size) {
-        for rival in RIVALS {
-            let work = Computation::over("central crash", STILL, range, crash);
-            let cell =
-                Cell::computed(name(rival.0, range), work, runs).in_world(format!("{range} m"));
-            cells.push(at_range(cell, rival, range));
-        }
+    for &range in ranges(size) {
+        cells.extend(RIVALS.map(|rival| {
+            let work = Computation::over("central crash", CENTRAL_FIELD, range, crash);
+            let cell = Cell::computed(name(rival.0, range), work, size.pick(20, 4));
+            at_range(seconds(cell.in_world(format!("{range} m")), 12), rival, range)
+        }));
     }
     cells
 }
+
+measure!(
+    /// How long it took to replace the leader, in milliseconds.
+    Replaced() = "ms"
+);
 
 /// The leader of the largest component crashes at six seconds.
 fn crash(scenario: &Scenario, range: &u32, seed: u64) -> Found {
@@ -608,34 +429,19 @@ fn crash(scenario: &Scenario, range: &u32, seed: u64) -> Found {
     };
     let scenario = Scenario { faults: vec![fault], ..scenario.clone() };
     let outcome = run(&scenario, seed)?;
-    let value = |name: &str| {
-        let found = outcome.values.iter().find(|(metric, _)| metric.name() == name);
-        found.and_then(|(_, value)| *value)
-    };
-    Ok(vec![Value::count("ms", value("crash_election_time").map(|seconds| 1e3 * seconds))])
+    let took = outcome.value(Metric::CrashElectionTime);
+    Ok(vec![Value::count(Replaced(), took.map(|seconds| 1e3 * seconds))])
 }
 
-fn crash_claims(table: &Table) -> Vec<Claim> {
+fn crash_claims(data: &Table) -> Vec<Claim> {
     // Where hardly anybody has a neighbour, nobody survives to elect.
-    let mean = |rival| over(table, rival, "ms", from(table, 60));
+    let mean = |rival| over(data, rival, Replaced(), from(data, 60));
     let [fd, _, degree, closeness] = NAMES.map(mean);
-    let [slower, faster] = [ratio(degree, fd), ratio(closeness, degree)];
     vec![
-        bounded(table, "Flooding takes 250 to 600 ms", "422 ms", fd, 250.0, 600.0),
-        bounded(table, "TA-D takes 1.1 to 2.5 times as long; by", "1.94", slower, 1.1, 2.5),
-        Claim::holds(
-            "TA takes less than a second",
-            "820 and 731 ms",
-            format!("{} and {} ms", shown(degree), shown(closeness)),
-            between(table, degree, 0.0, 1_000.0) && between(table, closeness, 0.0, 1_000.0),
-        ),
-        bounded(
-            table,
-            "TA-C takes at most 1.1 times as long as TA-D; by",
-            "0.89",
-            faster,
-            0.0,
-            1.1,
-        ),
+        data.claim("How many ms flooding takes", "422 ms").between(fd, 250.0, 600.0),
+        data.claim("TA-D takes longer; by", "1.94").between(degree / fd, 1.1, 2.5),
+        data.claim("How many ms TA takes (TA-D, TA-C)", "820 and 731 ms")
+            .at_most([degree, closeness], 1_000.0),
+        data.claim("TA-C takes about as long as TA-D; by", "0.89").at_most(closeness / degree, 1.1),
     ]
 }

@@ -1,13 +1,14 @@
 //! What elections promise and cost, beyond the chapter: repair, dead leaders, messages, and how often a bound that is too
 //! small is wrong.
 
-use super::{at, between, difference, shown};
+use super::*;
 use crate::{
-    analysis::churn::{hypergeometric::all_marked, wrong},
-    claim::{Claim, Estimate},
-    experiment::{Cell, Experiment},
-    figure::{Axis, Figure, Series},
-    table::Table,
+    analysis::churn::{
+        hypergeometric::all_marked,
+        messages::{unicasts, unicasts_asking_itself},
+        wrong,
+    },
+    scenarios::CHURN_TOLERANT_LISTS,
 };
 
 pub(super) fn all() -> Vec<Experiment> {
@@ -20,7 +21,8 @@ pub(super) fn all() -> Vec<Experiment> {
                 let mut cells = Vec::new();
                 for (lists, missing) in MISSING {
                     let cell = |form: &str| {
-                        Cell::new(format!("{form} {lists}"), LISTS, size.runs(10_000))
+                        let runs = size.runs(10_000);
+                        Cell::new(format!("{form} {lists}"), CHURN_TOLERANT_LISTS, runs)
                             .set("election.form", form)
                             .set("membership.missing", missing)
                     };
@@ -36,9 +38,7 @@ pub(super) fn all() -> Vec<Experiment> {
             title: "The first to miss the leader asks while others still list it",
             source: "project: C-4",
             cells: |size| {
-                let cell =
-                    |form: &str| Cell::new(form, DEAD, size.runs(1_000)).set("election.form", form);
-                ["as-published", "hardened"].map(cell).into()
+                ["as-published", "hardened"].map(|form| crashed(form, size.runs(1_000))).into()
             },
             claims: deadold_claims,
             figures: |_| Vec::new(),
@@ -52,10 +52,10 @@ pub(super) fn all() -> Vec<Experiment> {
                 for (c, f) in bounds() {
                     for asked in ["others", "all"] {
                         cells.push(
-                            Cell::new(message_name(asked, c, f), WHOLE, size.runs(20))
+                            whole(message_name(asked, c, f), size.runs(20))
                                 .set("election.ask_self", asked == "all")
-                                .set("election.churn", c)
-                                .set("election.crashes", f),
+                                .set("election.c", c)
+                                .set("election.f", f),
                         );
                     }
                 }
@@ -70,10 +70,11 @@ pub(super) fn all() -> Vec<Experiment> {
             source: "project: Theorem 1'",
             cells: |size| {
                 let cell = |(nodes, lacking, c): (u32, u32, u32)| {
-                    Cell::new(wrong_name(nodes, lacking, c), LISTS, size.runs(100_000))
+                    let name = wrong_name(nodes, lacking, c);
+                    Cell::new(name, CHURN_TOLERANT_LISTS, size.runs(100_000))
                         .set("network.nodes", nodes)
                         .set("membership.missing", format!("[{{ node = 0, from = {lacking} }}]"))
-                        .set("election.churn", c)
+                        .set("election.c", c)
                 };
                 UNDERESTIMATED.map(cell).into()
             },
@@ -83,78 +84,27 @@ pub(super) fn all() -> Vec<Experiment> {
     ]
 }
 
-/// Nodes of the lowest keys are missing from some lists; one random node elects when nobody is new any more.
-const LISTS: &str = r#"
-    name = "lists with gaps"
-    duration = "35s"
-    [network]
-    nodes = 128
-    delay = { kind = "uniform", low = "0ms", high = "50ms" }
-    [membership]
-    kind = "lists"
-    missing = [{ node = 0, from = 25 }]
-    [election]
-    kind = "churn-tolerant"
-    form = "as-published"
-    variant = "base"
-    churn = 1
-    criterion = "identity"
-    [[fault]]
-    at = "5s"
-    kind = "elect"
-    count = 1
-"#;
-
 /// Nobody is missing from any list; the initiator is not the one to be elected.
-const WHOLE: &str = r#"
-    name = "whole lists"
-    duration = "15s"
-    [network]
-    nodes = 49
-    delay = { kind = "uniform", low = "0ms", high = "50ms" }
-    [membership]
-    kind = "lists"
-    [election]
-    kind = "churn-tolerant"
-    form = "as-published"
-    variant = "base"
-    churn = 1
-    criterion = "identity"
-    multicast = "substrate"
-    [[fault]]
-    at = "5s"
-    kind = "elect"
-    node = 40
-"#;
+fn whole(name: String, runs: u64) -> Cell {
+    Cell::new(name, CHURN_TOLERANT_LISTS, runs)
+        .set("duration", "15s")
+        .set("network.nodes", 49)
+        .set("membership.missing", "[]")
+        .set("election.multicast", "substrate")
+        .set("fault", r#"[{ at = "5s", kind = "elect", node = 40 }]"#)
+}
 
 /// Chapter 6's field, on which the leader crashes while lists are recorded; whoever finds out first elects at once.
-const DEAD: &str = r#"
-    name = "the leader crashes"
-    duration = "400s"
-    [network]
-    nodes = 49
-    placement = { kind = "random", side = 15.0, range = 4.0, robust = true }
-    delay = { kind = "uniform", low = "1us", high = "50ms", per = "hop" }
-    loss = { kind = "independent", rate = 0.05 }
-    routing = "length"
-    [membership]
-    kind = "medley"
-    form = "as-published"
-    exponent = 3
-    feedback = "both"
-    elections = { count = 1, limit = "60s", every = "200ms", initiator = "detector" }
-    [election]
-    kind = "churn-tolerant"
-    form = "as-published"
-    variant = "base"
-    churn = 4
-    criterion = "identity"
-    [[fault]]
-    at = "300s"
-    spread = "2s"
-    kind = "crash"
-    node = 0
-"#;
+fn crashed(form: &str, runs: u64) -> Cell {
+    let elections = r#"{ count = 1, limit = "60s", every = "200ms", initiator = "detector" }"#;
+    Cell::new(form, CHURN_TOLERANT_FIELD, runs)
+        .set("duration", "400s")
+        .set("network.loss", r#"{ kind = "independent", rate = 0.05 }"#)
+        .set("membership.elections", elections)
+        .set("election.form", form)
+        .set("election.multicast", if form == "hardened" { "gossip" } else { "substrate" })
+        .set("fault", r#"[{ at = "300s", spread = "2s", kind = "crash", node = 0 }]"#)
+}
 
 /// Figure 7.1 in the text, which names node 0, and in its script.
 const MISSING: [(&str, &str); 2] = [
@@ -165,75 +115,72 @@ const MISSING: [(&str, &str); 2] = [
     ),
 ];
 
-fn repair_claims(table: &Table) -> Vec<Claim> {
-    let value = |form: &str, lists: &str, metric| at(table, &format!("{form} {lists}"), metric);
+fn repair_claims(data: &Table) -> Vec<Claim> {
+    let value = |form: &str, lists: &str, metric| data.estimate(format!("{form} {lists}"), metric);
     let mut claims = Vec::new();
     for (lists, _) in MISSING {
-        let hardened = |metric| value("hardened", lists, metric);
-        let rank = hardened("hash_rank");
-        let undecided = hardened("undecided");
-        claims.push(Claim::holds(
-            format!("Hardened, the lowest key leads in the end, in every run ({lists})"),
-            format!(
-                "as published wrong in {}",
-                shown(value("as-published", lists, "wrong_leader"))
+        let rank = value("hardened", lists, Metric::HashRank);
+        let undecided = value("hardened", lists, Metric::Undecided);
+        let published = value("as-published", lists, Metric::WrongLeader);
+        claims.push(
+            data.claim(
+                format!("Hardened, the lowest key leads in the end, in every run ({lists})"),
+                format!("as published wrong in {published}"),
+            )
+            .holds(
+                format!("mean rank {rank}, undecided {undecided}"),
+                rank.value == 0.0 && undecided.value == 0.0,
             ),
-            format!("mean rank {}, undecided {}", shown(rank), shown(undecided)),
-            [rank, undecided].into_iter().all(|one| one.is_some_and(|one| one.value == 0.0)),
-        ));
+        );
     }
     // A leader announces itself at least once, so equal means are equal in every run.
     let one = |metric| value("hardened", "one missing", metric);
-    let (multicasts, leaders) = (one("multicasts"), one("announced_leaders"));
-    claims.push(Claim::holds(
-        "Each leader told everybody once: only runs that were wrong at first took more than one multicast (one missing)",
-        "as many as leaders",
-        format!("{} multicasts, {} leaders", shown(multicasts), shown(leaders)),
-        matches!((multicasts, leaders), (Some(a), Some(b)) if (a.value - b.value).abs() < 1e-9),
-    ));
-    let more = value("hardened", "one missing", "multicasts")
-        .map(|mean| Estimate { value: mean.value - 1.0, ..mean });
-    claims.push(Claim::all_agree(
+    let (multicasts, leaders) = (one(Metric::Multicasts), one(Metric::AnnouncedLeaders));
+    claims.push(
+        data
+            .claim(
+                "Each leader told everybody once: only runs that were wrong at first took more than one multicast (one missing)",
+                "as many as leaders",
+            )
+            .holds(
+                format!("{multicasts} multicasts, {leaders} leaders"),
+                (multicasts.value - leaders.value).abs() < 1e-9,
+            ),
+    );
+    claims.push(data.agrees(
         "Hand-overs are as frequent as wrong elections: C(25, 2)/C(128, 2), asked off the initiator's own list",
-        [("one missing".into(), more, listed_only(128, 25, 1))],
+        [("one missing", multicasts - 1.0, listed_only(128, 25, 1))],
     ));
     claims
 }
 
-fn deadold_claims(table: &Table) -> Vec<Claim> {
-    let attempts = |form| table.summary(form, "attempts");
+fn deadold_claims(data: &Table) -> Vec<Claim> {
+    let attempts = |form| data.summary(form, Metric::Attempts);
     let (published, hardened) = (attempts("as-published"), attempts("hardened"));
-    let shown_attempts = |of: Option<bellwether_sim::metric::Summary>| {
-        of.map_or_else(
-            || "nothing".into(),
-            |of| format!("mean {:.2}, median {:.0}, 95% {:.0}", of.mean, of.p50, of.p95),
-        )
+    let shown = |of: Option<bellwether_sim::observe::Summary>| {
+        of.map_or("nothing".into(), |of| {
+            format!("mean {:.2}, median {:.0}, 95% {:.0}", of.mean, of.p50, of.p95)
+        })
     };
-    let time = |form| at(table, form, "completion_time");
+    let time = |form| data.estimate(form, Metric::CompletionTime);
     let (slow, fast) = (time("as-published"), time("hardened"));
+    let initiators = data.estimate("hardened", Metric::Initiators);
     vec![
-        Claim::holds(
-            "As published the election of a crashed leader's successor takes more than one attempt in most runs",
-            "restarts elect the dead again (C-4)",
-            shown_attempts(published),
-            published.is_some_and(|of| of.p50 > 1.0),
-        ),
-        Claim::holds(
-            "Hardened no initiator takes more than one, in any run",
-            "ours alone",
-            format!(
-                "{}; {} initiators",
-                shown_attempts(hardened),
-                shown(at(table, "hardened", "initiators"))
+        data
+            .claim(
+                "As published the election of a crashed leader's successor takes more than one attempt in most runs",
+                "restarts elect the dead again (C-4)",
+            )
+            .holds(shown(published), published.is_some_and(|of| of.p50 > 1.0)),
+        data
+            .claim("Hardened no initiator takes more than one, in any run", "ours alone")
+            .holds(
+                format!("{}; {initiators} initiators", shown(hardened)),
+                hardened.is_some_and(|of| of.mean == 1.0 && of.sd == 0.0),
             ),
-            hardened.is_some_and(|of| of.mean == 1.0 && of.sd == 0.0),
-        ),
-        Claim::holds(
-            "Hardened all know the successor sooner",
-            "ours alone",
-            format!("{} s after {} s", shown(fast), shown(slow)),
-            between(table, difference(slow, fast), 1e-9, f64::INFINITY),
-        ),
+        data
+            .claim("Hardened all know the successor sooner", "ours alone")
+            .holds(format!("{fast} s after {slow} s"), data.is_positive(slow - fast)),
     ]
 }
 
@@ -245,46 +192,44 @@ fn message_name(asked: &str, c: u32, f: u32) -> String {
     format!("{asked} c={c} f={f}")
 }
 
-fn message_claims(table: &Table) -> Vec<Claim> {
-    let values = |asked: &'static str, metric: &'static str, expected: fn(u32) -> u32| {
-        bounds().map(move |(c, f)| {
+fn message_claims(data: &Table) -> Vec<Claim> {
+    let agree = |sentence: &str, asked, metric, expected: fn(u32, u32) -> u32| {
+        let values = bounds().map(|(c, f)| {
             let name = message_name(asked, c, f);
-            let value = at(table, &name, metric);
-            (name, value, f64::from(expected(c + f)))
-        })
+            let value = data.estimate(&name, metric);
+            (name, value, f64::from(expected(c, f)))
+        });
+        data.agrees(sentence, values)
     };
     vec![
-        Claim::all_agree(
+        agree(
             "2(c + f + 1) + 1 unicasts, for c = 0 to 16 and f = 0 to 4, where all answers are others'",
-            values("others", "unicasts", |asked| 2 * (asked + 1) + 1),
+            "others",
+            Metric::Unicasts,
+            unicasts,
         ),
-        Claim::all_agree(
+        agree(
             "2(c + f) + 1 where the initiator's own list is one of the answers (C-8)",
-            values("all", "unicasts", |asked| 2 * asked + 1),
+            "all",
+            Metric::Unicasts,
+            unicasts_asking_itself,
         ),
-        Claim::all_agree("One multicast", values("others", "multicasts", |_| 1)),
-        Claim::all_agree(
-            "c + f + 1 of them are questions",
-            values("others", "queries", |asked| asked + 1),
-        ),
+        agree("One multicast", "others", Metric::Multicasts, |_, _| 1),
+        agree("c + f + 1 of them are questions", "others", Metric::Queries, |c, f| c + f + 1),
     ]
 }
 
-fn message_figure(table: &Table) -> Vec<Figure> {
+fn message_figure(data: &Table) -> Vec<Figure> {
     let mut series = Vec::new();
     for (colour, f) in [0, 2, 4].into_iter().enumerate() {
         let cells = (0..=16).map(|c| (f64::from(c), message_name("others", c, f)));
-        series.push(Series::cells(format!("f = {f}"), colour, table, "unicasts", cells));
-        let line = (0..=16).map(|c| (f64::from(c), f64::from(2 * (c + f + 1) + 1)));
+        series.push(Series::cells(format!("f = {f}"), colour, data, Metric::Unicasts, cells));
+        let line = (0..=16).map(|c| (f64::from(c), f64::from(unicasts(c, f))));
         series.push(Series::analytic(format!("2(c + {f} + 1) + 1"), colour, line));
     }
-    vec![Figure {
-        name: "bw-election-messages".into(),
-        title: "Unicasts of a Base election without loss".into(),
-        x: Axis::linear("c"),
-        y: Axis::linear("unicasts"),
-        series,
-    }]
+    let title = "Unicasts of a Base election without loss";
+    let axes = (Axis::linear("c"), Axis::linear("unicasts"));
+    vec![Figure::new("bw-election-messages", title, axes, series)]
 }
 
 /// Nodes, lists that lack the would-be leader, and the `c` that is used.
@@ -314,31 +259,26 @@ fn listed_only(nodes: u32, lacking: u32, c: u32) -> f64 {
     f64::from(lacking) / f64::from(nodes) * all_marked(nodes - 2, lacking - 1, c)
 }
 
-fn wrong_claims(table: &Table) -> Vec<Claim> {
-    let against = |expected: fn(u32, u32, u32) -> f64| {
-        UNDERESTIMATED.map(|(nodes, lacking, c)| {
+fn wrong_claims(data: &Table) -> Vec<Claim> {
+    let agree = |sentence: &str, expected: fn(u32, u32, u32) -> f64| {
+        let values = UNDERESTIMATED.map(|(nodes, lacking, c)| {
             let name = wrong_name(nodes, lacking, c);
-            let value = at(table, &name, "wrong_leader");
+            let value = data.estimate(&name, Metric::WrongLeader);
             (name, value, expected(nodes, lacking, c))
-        })
+        });
+        data.agrees(sentence, values)
     };
     let undecided = UNDERESTIMATED
-        .map(|(nodes, lacking, c)| at(table, &wrong_name(nodes, lacking, c), "undecided"));
+        .map(|(nodes, lacking, c)| data.estimate(wrong_name(nodes, lacking, c), Metric::Undecided));
     vec![
-        Claim::all_agree(
-            "The wrong node is elected with C(c_a, c_u + 1)/C(N, c_u + 1)",
-            against(wrong::by_one),
-        ),
-        Claim::all_agree(
-            "Likewise, minding that nobody asks the one it does not list",
-            against(listed_only),
-        ),
-        Claim::holds(
-            "All agree on one leader, right or wrong",
-            "always: one initiator, one leader",
-            format!("undecided {}", super::list(undecided)),
-            undecided.into_iter().all(|one| one.is_some_and(|one| one.value == 0.0)),
-        ),
+        agree("The wrong node is elected with C(c_a, c_u + 1)/C(N, c_u + 1)", wrong::by_one),
+        agree("Likewise, minding that nobody asks the one it does not list", listed_only),
+        data.claim(
+            "Elections in which not all agree on one leader, right or wrong",
+            "none: one initiator, one leader",
+        )
+        .digits(3)
+        .exactly(undecided, 0.0),
     ]
 }
 

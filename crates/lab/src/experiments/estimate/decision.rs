@@ -12,17 +12,17 @@ use bellwether_proto::{
     election::churn_tolerant::{Config, Criterion, Form, Variant},
 };
 
-use super::drawn::{Election, Lists};
+use super::{
+    drawn::{Election, Lists},
+    *,
+};
 use crate::{
     analysis::churn::{
         draw,
         wrong::{by_any, by_one, mean_rank},
     },
-    claim::{Claim, Estimate, short},
-    computation::{Computation, Found, Value},
-    experiment::{Cell, Experiment},
-    figure::{Axis, Figure, Series},
-    table::Table,
+    estimate::slope,
+    measure::Measure,
 };
 
 pub(super) fn all() -> Vec<Experiment> {
@@ -100,26 +100,32 @@ fn decide(round: &Round, seed: u64) -> Found {
     let count = ranks.len() as f64;
     let wrong = ranks.iter().filter(|&&rank| rank > 0.0).count() as f64;
     Ok(vec![
-        Value::count("hash_rank", ranks.iter().sum::<f64>() / count),
-        Value::ratio("wrong", wrong / count),
-        Value::ratio("any_wrong", f64::from(u8::from(wrong > 0.0))),
-        Value::count("worst_rank", ranks.iter().copied().fold(0.0, f64::max)),
+        Value::count(Metric::HashRank, ranks.iter().sum::<f64>() / count),
+        Value::ratio(Decided::Wrong, wrong / count),
+        Value::whether(Decided::AnyWrong, wrong > 0.0),
+        Value::count(Decided::WorstRank, ranks.iter().copied().fold(0.0, f64::max)),
     ])
 }
 
-/// The mean of a metric that is to be `expected`, with the interval it should have then: where an event is so rare
+measures!(
+    /// What initiators decide, besides the rank of whom they elect.
+    Decided { Wrong = "wrong", AnyWrong = "any_wrong", WorstRank = "worst_rank", }
+);
+
+/// The mean of a measure that is to be `expected`, with the error it should have then: where an event is so rare
 /// that it was not seen, the values themselves tell nothing of their error.
 fn expecting(
-    table: &Table,
+    data: &Table,
     round: Round,
-    metric: &str,
+    measure: impl Measure,
     (expected, squares): (f64, f64),
     decisions: u32,
-) -> Option<Estimate> {
-    let summary = table.summary(&round.name(), metric)?;
-    let count = summary.count as f64 * f64::from(decisions);
-    let error = libm::sqrt((squares - expected * expected) / count);
-    Some(Estimate { value: summary.mean, half_width: 1.96 * error })
+) -> Estimate {
+    data.summary(round.name(), measure).map_or(Estimate::NOTHING, |summary| {
+        let count = summary.count as f64 * f64::from(decisions);
+        let error = libm::sqrt((squares - expected * expected) / count);
+        Estimate::known(summary.mean, error)
+    })
 }
 
 /// Mean and mean square of the rank of one decision. The chance of a rank of `r` or more is `P^r`.
@@ -129,136 +135,115 @@ fn rank_moments(c: u32) -> (f64, f64) {
     (mean_rank(NODES, LACKING, c, LOW), squares)
 }
 
-fn rank(table: &Table, round: Round) -> Option<Estimate> {
-    expecting(table, round, "hash_rank", rank_moments(round.c), round.initiators)
+fn rank(data: &Table, round: Round) -> Estimate {
+    expecting(data, round, Metric::HashRank, rank_moments(round.c), round.initiators)
 }
 
-fn wrong(table: &Table, round: Round) -> Option<Estimate> {
+fn wrong(data: &Table, round: Round) -> Estimate {
     let expected = by_one(NODES, LACKING, round.c);
-    expecting(table, round, "wrong", (expected, expected), round.initiators)
+    expecting(data, round, Decided::Wrong, (expected, expected), round.initiators)
 }
 
-fn any_wrong(table: &Table, round: Round) -> Option<Estimate> {
+fn any_wrong(data: &Table, round: Round) -> Estimate {
     let expected = by_any(NODES, LACKING, round.c, round.initiators);
-    expecting(table, round, "any_wrong", (expected, expected), 1)
+    expecting(data, round, Decided::AnyWrong, (expected, expected), 1)
 }
 
-fn each(values: impl IntoIterator<Item = Option<Estimate>>) -> String {
-    let one = |value: Option<Estimate>| {
-        value.map_or_else(|| "nothing".into(), |value| short(value.value))
+fn five(c: u32) -> Round {
+    Round { c, initiators: 5 }
+}
+
+fn figure_7_1_claims(data: &Table) -> Vec<Claim> {
+    let ranks = C.map(|c| rank(data, five(c)));
+    let falls = ranks.windows(2).all(|pair| pair[1].value <= pair[0].value);
+    let agree = |sentence: &str, of: &dyn Fn(u32) -> (Estimate, f64)| {
+        let values = C.map(|c| {
+            let (value, expected) = of(c);
+            (format!("c={c}"), value, expected)
+        });
+        data.agrees(sentence, values)
     };
-    values.into_iter().map(one).collect::<Vec<_>>().join(", ")
-}
-
-fn figure_7_1_claims(table: &Table) -> Vec<Claim> {
-    let at = |c| Round { c, initiators: 5 };
-    let ranks = C.map(|c| rank(table, at(c)));
-    let falls =
-        ranks.windows(2).all(|pair| matches!(pair, [Some(a), Some(b)] if b.value <= a.value));
     vec![
-        Claim::holds(
+        data.claim(
             "The mean hash rank falls to 0 as c grows from 1 to 5: below 0.001 at 5",
             "falls to 0",
-            each(ranks),
-            falls && ranks[4].is_some_and(|last| last.value < 0.001),
-        ),
-        Claim::all_agree(
-            "It is what Theorem 1' says at every c: .0383, .0068, .0012, .0002, .00003",
-            C.map(|c| (format!("c={c}"), rank(table, at(c)), rank_moments(c).0)),
-        ),
-        Claim::all_agree(
+        )
+        .holds(list(ranks.map(|one| short(one.value))), falls && ranks[4].value < 0.001),
+        agree("It is what Theorem 1' says at every c: .0383, .0068, .0012, .0002, .00003", &|c| {
+            (rank(data, five(c)), rank_moments(c).0)
+        }),
+        agree(
             "So is the share of decisions that are wrong: 3.69% at c = 1, published as 4% in the worst case",
-            C.map(|c| (format!("c={c}"), wrong(table, at(c)), by_one(NODES, LACKING, c))),
+            &|c| (wrong(data, five(c)), by_one(NODES, LACKING, c)),
         ),
-        Claim::all_agree(
+        agree(
             "Of five initiators any is wrong in 17.1, 3.3, 0.6, 0.1 and 0.02% of the rounds (C-31)",
-            C.map(|c| (format!("c={c}"), any_wrong(table, at(c)), by_any(NODES, LACKING, c, 5))),
+            &|c| (any_wrong(data, five(c)), by_any(NODES, LACKING, c, 5)),
         ),
     ]
 }
 
-fn figure_7_1(table: &Table) -> Vec<Figure> {
-    let at = |c| Round { c, initiators: 5 };
-    let points = |value: &dyn Fn(u32) -> Option<Estimate>| {
-        C.map(|c| (f64::from(c), value(c))).into_iter().collect::<Vec<_>>()
-    };
+fn figure_7_1(data: &Table) -> Vec<Figure> {
+    let points = |value: &dyn Fn(u32) -> Estimate| C.map(|c| (f64::from(c), value(c)));
     let line = |value: &dyn Fn(u32) -> f64| C.map(|c| (f64::from(c), value(c)));
-    vec![Figure {
-        name: "wang-fig-7.1".into(),
-        title: "Five nodes each missing from 25 of 127 other lists: rank of the leader elected, and how often \
-                any of five initiators is wrong"
-            .into(),
-        x: Axis::linear("c"),
-        y: Axis::linear("mean hash rank, share of rounds"),
-        series: vec![
-            Series::measured("mean hash rank", 0, points(&|c| rank(table, at(c)))),
-            Series::analytic("Theorem 1'", 0, line(&|c| rank_moments(c).0)),
-            Series::measured("any of five wrong", 1, points(&|c| any_wrong(table, at(c)))),
-            Series::analytic("1 - (1 - P)^5", 1, line(&|c| by_any(NODES, LACKING, c, 5))),
-        ],
-    }]
+    let series = [
+        Series::measured("mean hash rank", 0, points(&|c| rank(data, five(c)))),
+        Series::analytic("Theorem 1'", 0, line(&|c| rank_moments(c).0)),
+        Series::measured("any of five wrong", 1, points(&|c| any_wrong(data, five(c)))),
+        Series::analytic("1 - (1 - P)^5", 1, line(&|c| by_any(NODES, LACKING, c, 5))),
+    ];
+    let title = "Five nodes each missing from 25 of 127 other lists: rank of the leader elected, and how often \
+                 any of five initiators is wrong";
+    let axes = (Axis::linear("c"), Axis::linear("mean hash rank, share of rounds"));
+    vec![Figure::new("wang-fig-7.1", title, axes, series)]
 }
 
-/// The slope of a straight line through points with errors, with its own.
-fn slope(points: &[(f64, Estimate)]) -> Option<Estimate> {
-    let weight = |of: &Estimate| 1.0 / (of.half_width * of.half_width);
-    let all: f64 = points.iter().map(|(_, y)| weight(y)).sum();
-    let middle = points.iter().map(|(x, y)| weight(y) * x).sum::<f64>() / all;
-    let spread: f64 = points.iter().map(|(x, y)| weight(y) * (x - middle) * (x - middle)).sum();
-    let rise: f64 = points.iter().map(|(x, y)| weight(y) * (x - middle) * y.value).sum();
-    let slope = Estimate { value: rise / spread, half_width: 1.0 / libm::sqrt(spread) };
-    slope.value.is_finite().then_some(slope)
-}
-
-fn figure_7_2_claims(table: &Table) -> Vec<Claim> {
+fn figure_7_2_claims(data: &Table) -> Vec<Claim> {
     let mut claims = Vec::new();
     for c in BOTH {
         let at = |initiators| Round { c, initiators };
         let asked = if c == 3 { "c = 3" } else { "c = 2, as the script asks" };
-        let points = INITIATORS.map(|k| Some((f64::from(k), rank(table, at(k))?)));
-        let points = points.into_iter().collect::<Option<Vec<_>>>();
-        let slope = points.and_then(|points| slope(&points));
-        claims.push(Claim::holds(
-            format!(
-                "The mean hash rank of a decision does not depend on how many decide: slope within 3 standard errors of 0 ({asked})"
-            ),
-            "increases only slightly",
-            slope.map_or_else(|| "nothing".into(), |slope| format!("{slope} an initiator")),
-            slope.is_some_and(|slope| slope.errors_from(0.0) <= 3.0),
-        ));
+        let slope = slope(&INITIATORS.map(|k| (f64::from(k), rank(data, at(k)))));
+        claims.push(
+            data
+                .claim(
+                    format!(
+                        "The mean hash rank of a decision does not depend on how many decide: slope within 3 standard errors of 0 ({asked})"
+                    ),
+                    "increases only slightly",
+                )
+                .holds(format!("{slope} an initiator"), slope.errors_from(0.0) <= 3.0),
+        );
         let name = |k: u32| format!("{k} initiators");
-        claims.push(Claim::all_agree(
+        claims.push(data.agrees(
             format!("It is Theorem 1's at every number of initiators ({asked})"),
-            INITIATORS.map(|k| (name(k), rank(table, at(k)), rank_moments(c).0)),
+            INITIATORS.map(|k| (name(k), rank(data, at(k)), rank_moments(c).0)),
         ));
-        claims.push(Claim::all_agree(
+        claims.push(data.agrees(
             format!(
                 "That any is wrong grows with their number, about linearly: 1 - (1 - P)^k ({asked})"
             ),
-            INITIATORS.map(|k| (name(k), any_wrong(table, at(k)), by_any(NODES, LACKING, c, k))),
+            INITIATORS.map(|k| (name(k), any_wrong(data, at(k)), by_any(NODES, LACKING, c, k))),
         ));
     }
     claims
 }
 
-fn figure_7_2(table: &Table) -> Vec<Figure> {
+fn figure_7_2(data: &Table) -> Vec<Figure> {
     let mut series = Vec::new();
     for (colour, c) in BOTH.into_iter().enumerate() {
         let at = |initiators| Round { c, initiators };
-        let mean = INITIATORS.map(|k| (f64::from(k), rank(table, at(k))));
-        let worst = INITIATORS.map(|k| (f64::from(k), table.estimate(&at(k).name(), "worst_rank")));
+        let worst = |k| data.estimate(at(k).name(), Decided::WorstRank);
+        let mean = INITIATORS.map(|k| (f64::from(k), rank(data, at(k))));
+        let worst = INITIATORS.map(|k| (f64::from(k), worst(k)));
         let line = INITIATORS.map(|k| (f64::from(k), by_any(NODES, LACKING, c, k)));
         series.push(Series::measured(format!("a decision, c = {c}"), colour, mean));
         series.push(Series::measured(format!("the worst, c = {c}"), colour + 2, worst));
         series.push(Series::analytic(format!("any wrong, c = {c}"), colour + 2, line));
     }
-    vec![Figure {
-        name: "wang-fig-7.2".into(),
-        title: "Mean hash rank of a decision, and of the worst of a round".into(),
-        x: Axis::linear("initiators"),
-        y: Axis::linear("hash rank"),
-        series,
-    }]
+    let title = "Mean hash rank of a decision, and of the worst of a round";
+    let axes = (Axis::linear("initiators"), Axis::linear("hash rank"));
+    vec![Figure::new("wang-fig-7.2", title, axes, series)]
 }
 
 #[cfg(test)]
@@ -278,12 +263,5 @@ mod tests {
         let wrong = |seed| decide(&Round { c: 0, initiators: 9 }, seed).unwrap()[1].value.unwrap();
         let mean = (0..200).map(wrong).sum::<f64>() / 200.0;
         assert!((mean - 25.0 / 128.0).abs() < 0.05, "{mean}");
-    }
-
-    #[test]
-    fn the_slope_of_a_line_is_its_own() {
-        let at = |x: f64, half_width| (x, Estimate { value: 2.0 * x + 1.0, half_width });
-        let slope = slope(&[at(1.0, 0.3), at(3.0, 0.1), at(5.0, 0.2)]).unwrap();
-        assert!((slope.value - 2.0).abs() < 1e-12);
     }
 }

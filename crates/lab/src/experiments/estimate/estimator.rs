@@ -18,14 +18,10 @@ use bellwether_proto::{
     hash::Real,
 };
 
-use super::{between, bounded, drawn::Lists, shown};
+use super::{drawn::Lists, *};
 use crate::{
     analysis::churn::{draw, sample::feedback_ceiling},
-    claim::{Claim, Estimate, short},
-    computation::{Computation, Found, Value},
-    experiment::{Cell, Experiment, Size},
-    figure::{Axis, Figure, Series},
-    table::Table,
+    estimate::{correlation, least, most, value_of},
 };
 
 pub(super) fn all() -> Vec<Experiment> {
@@ -286,12 +282,7 @@ fn sampled(rng: &mut Rng, lists: &Lists, nodes: u32, size: u32) -> f64 {
 fn cell(course: Course, size: Size) -> Cell {
     let sampling = matches!(course.way, Way::ZScore(_) | Way::Window(_));
     // Lists are long, and comparing them takes most of the time.
-    let runs = match (size, sampling) {
-        (Size::Full, false) => 400,
-        (Size::Full, true) => 40,
-        (Size::Quick, false) => 40,
-        (Size::Quick, true) => 4,
-    };
+    let runs = if sampling { size.pick(40, 4) } else { size.pick(400, 40) };
     Cell::computed(course.name(), Computation::new("errors of a course", course, errors), runs)
 }
 
@@ -311,157 +302,130 @@ fn errors(course: &Course, seed: u64) -> Found {
         })
         .collect();
     Ok(vec![
-        Value::count("error", bias),
-        Value::count("deviation", libm::sqrt(variance)),
-        Value::count("absolute_error", mean(&|round| error(round).abs())),
-        Value::ratio("of_nodes", bias / f64::from(course.nodes)),
-        Value::ratio("of_c", bias / mean(&|round| round.0)),
-        Value::ratio("correlation", correlation(&tens)),
+        Value::count(Error::Mean, bias),
+        Value::count(Error::Deviation, libm::sqrt(variance)),
+        Value::count(Error::Absolute, mean(&|round| error(round).abs())),
+        Value::ratio(Error::OfNodes, bias / f64::from(course.nodes)),
+        Value::ratio(Error::OfC, bias / mean(&|round| round.0)),
+        // Where one does not vary there is none.
+        Value::ratio(Error::Correlation, Some(correlation(&tens)).filter(|one| one.is_finite())),
     ])
 }
 
-/// Pearson's; `None` where one does not vary.
-fn correlation(pairs: &[(f64, f64)]) -> Option<f64> {
-    let count = pairs.len() as f64;
-    let mean = |of: fn(&(f64, f64)) -> f64| pairs.iter().map(of).sum::<f64>() / count;
-    let (x, y) = (mean(|pair| pair.0), mean(|pair| pair.1));
-    let sum =
-        |of: &dyn Fn(f64, f64) -> f64| pairs.iter().map(|p| of(p.0 - x, p.1 - y)).sum::<f64>();
-    let found = sum(&|x, y| x * y) / libm::sqrt(sum(&|x, _| x * x) * sum(&|_, y| y * y));
-    found.is_finite().then_some(found)
-}
+measures!(
+    /// How the estimates of a course differ from the truth.
+    Error {
+        Mean = "error",
+        Deviation = "deviation",
+        Absolute = "absolute_error",
+        OfNodes = "of_nodes",
+        OfC = "of_c",
+        Correlation = "correlation",
+    }
+);
 
-fn at(table: &Table, way: Way, nodes: u32, metric: &str) -> Option<Estimate> {
-    table.estimate(&Course::moving(way, nodes).name(), metric)
+fn at(data: &Table, way: Way, nodes: u32, measure: Error) -> Estimate {
+    data.estimate(Course::moving(way, nodes).name(), measure)
 }
 
 /// `mean ± deviation` of the errors of each group.
-fn scatter(table: &Table, way: Way) -> String {
-    let one = |nodes| match (at(table, way, nodes, "error"), at(table, way, nodes, "deviation")) {
-        (Some(mean), Some(deviation)) => format!("{:.1}±{:.1}", mean.value, deviation.value),
-        _ => "nothing".into(),
-    };
-    NODES.map(one).join(", ")
+fn scatter(data: &Table, way: Way) -> String {
+    let of = |nodes, measure| at(data, way, nodes, measure);
+    list(
+        NODES.map(|nodes| {
+            format!("{:.1}±{:.1}", of(nodes, Error::Mean), of(nodes, Error::Deviation))
+        }),
+    )
 }
 
-fn figure_7_3_claims(table: &Table) -> Vec<Claim> {
-    let error = |way, nodes| at(table, way, nodes, "error");
-    let deviation = |way, nodes| at(table, way, nodes, "deviation");
-    let sampling = || ways().filter(|&way| way != Way::Feedback);
-    let every = || sampling().flat_map(|way| NODES.map(|nodes| (way, nodes)));
-    let least = every().map(|(way, nodes)| (way, nodes, error(way, nodes)));
-    let least = least.min_by(|a, b| {
-        let value = |one: &Option<Estimate>| one.map_or(f64::NEG_INFINITY, |one| one.value);
-        value(&a.2).total_cmp(&value(&b.2))
+fn figure_7_3_claims(data: &Table) -> Vec<Claim> {
+    let error = |way, nodes| at(data, way, nodes, Error::Mean);
+    let deviation = |way, nodes| at(data, way, nodes, Error::Deviation);
+    let every = || {
+        let sampling = ways().filter(|&way| way != Way::Feedback);
+        sampling.flat_map(|way| NODES.map(|nodes| (way, nodes)))
+    };
+    let smallest = least(every().map(|(way, nodes)| ((way, nodes), error(way, nodes))));
+    let smallest = smallest.map_or("nothing".into(), |((way, nodes), value)| {
+        format!("least: {value} ({}, N = {nodes})", way.name())
     });
-    let widest = |metric: &str| {
-        let share = |(way, nodes)| Some(100.0 * at(table, way, nodes, metric)?.value.abs());
-        let all = every().filter(|(way, _)| matches!(way, Way::ZScore(50) | Way::Window(50)));
-        let all = all.map(share).collect::<Option<Vec<f64>>>()?;
-        Some(all.into_iter().fold(0.0, f64::max))
+    let widest = |measure| {
+        let of_50 = every().filter(|(way, _)| matches!(way, Way::ZScore(50) | Way::Window(50)));
+        let share =
+            |(way, nodes)| Estimate::exact(100.0 * at(data, way, nodes, measure).value.abs());
+        value_of(most(of_50.map(|one| ((), share(one)))))
     };
-    let (of_nodes, of_c) = (widest("of_nodes"), widest("of_c"));
-    let shrink = |of: fn(u32) -> Way| {
-        NODES.into_iter().all(|nodes| {
-            let by = LISTS.map(|lists| error(of(lists), nodes));
-            by.windows(2).all(|pair| match (pair[0], pair[1]) {
-                (Some(few), Some(more)) => between(
-                    table,
-                    Some(
-                        Estimate { value: few.value.abs(), ..few }
-                            .minus(Estimate { value: more.value.abs(), ..more }),
-                    ),
-                    0.0,
-                    f64::INFINITY,
-                ),
-                _ => false,
-            })
-        })
+    let shrinks = |sentence: &str, of: fn(u32) -> Way| {
+        let holds = NODES.into_iter().all(|nodes| {
+            let by = LISTS.map(|lists| error(of(lists), nodes).abs());
+            by.windows(2).all(|pair| data.is_between(pair[0] - pair[1], 0.0, f64::INFINITY))
+        });
+        let shown = LISTS.map(|lists| scatter(data, of(lists))).join("; ");
+        data.claim(sentence, "falls").holds(shown, holds)
     };
-    let ordered = NODES.into_iter().filter(|&nodes| {
-        let [feedback, window, z] =
-            [Way::Feedback, Way::Window(10), Way::ZScore(10)].map(|way| deviation(way, nodes));
-        matches!((feedback, window, z), (Some(f), Some(w), Some(z)) if f.value < w.value && w.value < z.value)
+    let rivals = [Way::Feedback, Way::Window(10), Way::ZScore(10)];
+    let ordered = NODES.into_iter().all(|nodes| {
+        let [feedback, window, z] = rivals.map(|way| deviation(way, nodes).value);
+        feedback < window && window < z
     });
-    let ordered = ordered.count();
-    let spread = |way| {
-        let one = |nodes| {
-            deviation(way, nodes).map_or("nothing".into(), |one| format!("{:.1}", one.value))
-        };
-        NODES.map(one).join(" ")
-    };
+    let spread = |way| NODES.map(|nodes| format!("{:.1}", deviation(way, nodes))).join(" ");
+    let larger = NODES.map(|nodes| error(Way::Window(10), nodes).value);
+    let ceilings = BOTH.map(|way| ceiling(way) - 102.0);
+    // Within what the truth wanders on average, and the noise of the lists.
+    let capped = BOTH
+        .iter()
+        .zip(ceilings)
+        .all(|(&way, ceiling)| (error(way, 1_024).value - ceiling).abs() <= 10.0);
     vec![
-        Claim::holds(
-            "Sampling errs upwards: the mean error of Z-score and Sample-Window is above 0 for all N and s",
-            "overestimates",
-            least.map_or("nothing".into(), |(way, nodes, value)| {
-                format!("least: {} ({}, N = {nodes})", shown(value), way.name())
-            }),
-            every().all(|(way, nodes)| between(table, error(way, nodes), 0.0, f64::INFINITY)),
-        ),
-        Claim::holds(
-            "The more so the larger the group: Sample-Window of 10 lists errs most at N = 1024",
-            "more at large N",
-            scatter(table, Way::Window(10)),
-            NODES.windows(2).all(|pair| {
-                let by = [pair[0], pair[1]].map(|nodes| error(Way::Window(10), nodes));
-                matches!(by, [Some(a), Some(b)] if a.value < b.value)
-            }),
-        ),
-        Claim::holds(
-            "Feedback underestimates at N = 1024, guarded or as in the author's code",
-            "accurate to 512, underestimates beyond",
-            format!(
+        data
+            .claim(
+                "Sampling errs upwards: the mean error of Z-score and Sample-Window for all N and s",
+                "overestimates",
+            )
+            .showing(smallest)
+            .above_zero(every().map(|(way, nodes)| error(way, nodes)).collect::<Vec<_>>()),
+        data
+            .claim(
+                "The more so the larger the group: Sample-Window of 10 lists errs most at N = 1024",
+                "more at large N",
+            )
+            .holds(scatter(data, Way::Window(10)), larger.windows(2).all(|pair| pair[0] < pair[1])),
+        data
+            .claim(
+                "Feedback underestimates at N = 1024, guarded or as in the author's code",
+                "accurate to 512, underestimates beyond",
+            )
+            .showing(format!(
                 "{}; as in the code {}",
-                scatter(table, Way::Feedback),
-                scatter(table, Way::Rounded)
-            ),
-            BOTH.iter().all(|&way| between(table, error(way, 1_024), f64::NEG_INFINITY, 0.0)),
-        ),
-        Claim::holds(
-            "That is its ceiling: guarded, it can report no more than 54 of the 102, as in the code 67 (G8)",
-            BOTH.map(|way| short(ceiling(way) - 102.0)).join(", "),
-            BOTH.map(|way| shown(error(way, 1_024))).join(", "),
-            BOTH.iter().all(|&way| {
-                // Within what the truth wanders on average, and the noise of the lists.
-                let off = error(way, 1_024).map(|error| error.value - (ceiling(way) - 102.0));
-                off.is_some_and(|off| off.abs() <= 10.0)
-            }),
-        ),
-        Claim::holds(
-            "Feedback scatters least, then Sample-Window, then Z-score (s = 10), at every N",
-            "Feedback least",
-            format!(
-                "{}; {}; {}",
-                spread(Way::Feedback),
-                spread(Way::Window(10)),
-                spread(Way::ZScore(10))
-            ),
-            ordered == NODES.len(),
-        ),
-        Claim::holds(
+                scatter(data, Way::Feedback),
+                scatter(data, Way::Rounded)
+            ))
+            .at_most(BOTH.map(|way| error(way, 1_024)), 0.0),
+        data
+            .claim(
+                "That is its ceiling: guarded, it can report no more than 54 of the 102, as in the code 67 (G8)",
+                list(ceilings.map(short)),
+            )
+            .holds(list(BOTH.map(|way| error(way, 1_024))), capped),
+        data
+            .claim(
+                "Feedback scatters least, then Sample-Window, then Z-score (s = 10), at every N",
+                "Feedback least",
+            )
+            .holds(rivals.map(spread).join("; "), ordered),
+        shrinks(
             "More lists err less: |mean error| falls from s = 10 to 30 to 50 at every N (Z-score)",
-            "falls",
-            LISTS.map(|lists| scatter(table, Way::ZScore(lists))).join("; "),
-            shrink(Way::ZScore),
+            Way::ZScore,
         ),
-        Claim::holds(
-            "Likewise Sample-Window",
-            "falls",
-            LISTS.map(|lists| scatter(table, Way::Window(lists))).join("; "),
-            shrink(Way::Window),
-        ),
-        Claim::holds(
-            "With 50 lists the mean error is at most 6.5% of N",
-            "4.5% of N",
-            match (of_nodes, of_c) {
-                (Some(of_nodes), Some(of_c)) => {
-                    format!("at most {of_nodes:.1}% of N, which is {of_c:.0}% of c (C-30)")
-                }
-                _ => "nothing".into(),
-            },
-            of_nodes.is_some_and(|widest| widest <= 6.5),
-        ),
+        shrinks("Likewise Sample-Window", Way::Window),
+        data
+            .claim("The mean error with 50 lists, in percent of N", "4.5% of N")
+            .showing(format!(
+                "at most {:.1}% of N, which is {:.0}% of c (C-30)",
+                widest(Error::OfNodes),
+                widest(Error::OfC)
+            ))
+            .at_most(widest(Error::OfNodes), 6.5),
     ]
 }
 
@@ -472,95 +436,85 @@ fn ceiling(way: Way) -> f64 {
 }
 
 /// Bars are standard deviations over rounds, as in the thesis.
-fn scattered_series(table: &Table, colour: usize, shift: f64, way: Way) -> Series {
+fn scattered_series(data: &Table, colour: usize, shift: f64, way: Way) -> Series {
     let point = |nodes: u32| {
-        let of = |metric| at(table, way, nodes, metric);
-        let bar = of("error").zip(of("deviation"));
-        let bar = bar
-            .map(|(mean, deviation)| Estimate { value: mean.value, half_width: deviation.value });
-        (f64::from(nodes) * shift, bar)
+        let of = |measure| at(data, way, nodes, measure).value;
+        (f64::from(nodes) * shift, Estimate::ranging(of(Error::Mean), of(Error::Deviation)))
     };
     Series::measured(way.name(), colour, NODES.map(point))
 }
 
-fn error_figure(name: &str, title: &str, series: Vec<Series>) -> Figure {
-    Figure {
-        name: name.into(),
-        title: title.into(),
-        x: Axis::log("nodes"),
-        y: Axis::linear("estimate less truth"),
-        series,
-    }
+fn error_figure(name: &str, title: &str, series: Vec<Series>) -> Vec<Figure> {
+    let axes = (Axis::log("nodes"), Axis::linear("estimate less truth"));
+    vec![Figure::new(name, title, axes, series)]
 }
 
-fn figure_7_3(table: &Table) -> Vec<Figure> {
+fn figure_7_3(data: &Table) -> Vec<Figure> {
     let row = |(place, way): (usize, Way)| {
         let shift = libm::pow(1.04, place as f64 - 3.0);
-        scattered_series(table, place, shift, way)
+        scattered_series(data, place, shift, way)
     };
     let title = "Mean error of the estimates; bars are standard deviations over rounds";
     let mut series: Vec<Series> = ways().enumerate().map(row).collect();
-    let rounded = NODES.map(|nodes| {
-        let error = at(table, Way::Rounded, nodes, "error");
-        (f64::from(nodes), error.map_or(f64::NAN, |error| error.value))
-    });
+    let rounded =
+        NODES.map(|nodes| (f64::from(nodes), at(data, Way::Rounded, nodes, Error::Mean).value));
     series.push(Series::analytic("feedback as in the author's code", 0, rounded));
-    vec![error_figure("wang-fig-7.3", title, series)]
+    error_figure("wang-fig-7.3", title, series)
 }
+
+measure!(
+    /// The truth or the estimate in a round.
+    InRound(what: &'static str, round: usize) = "{what} {round}"
+);
 
 const EXAMPLE: &str = "one course";
 
 fn rounds(course: &Course, seed: u64) -> Found {
     let both = |(round, (c, estimate)): (usize, (f64, f64))| {
         [
-            Value::count(format!("actual {round}"), c),
-            Value::count(format!("estimate {round}"), estimate),
+            Value::count(InRound("actual", round), c),
+            Value::count(InRound("estimate", round), estimate),
         ]
     };
     Ok(course.rounds(seed).into_iter().enumerate().flat_map(both).collect())
 }
 
-fn figure_7_4_claims(table: &Table) -> Vec<Claim> {
+fn figure_7_4_claims(data: &Table) -> Vec<Claim> {
     let mut claims = Vec::new();
     for way in BOTH {
-        let of = |metric| table.estimate(&Course::following(way).name(), metric);
+        let of = |measure| data.estimate(Course::following(way).name(), measure);
         let form = match way {
             Way::Rounded => "shifted and rounded every round, as in the author's code",
             _ => "guarded",
         };
-        claims.push(bounded(
-            table,
-            format!("Feedback ({form}) is off by 5 or less on average"),
-            "follows closely",
-            of("absolute_error"),
-            0.0,
-            5.0,
-        ));
-        let together = of("correlation");
-        claims.push(Claim::holds(
-            format!("It goes with the truth: the correlation of averages over ten rounds is above 0 ({form})"),
-            "follows closely",
-            shown(together),
-            together.is_some_and(|one| one.value - one.half_width > 0.0),
-        ));
+        claims.push(
+            data.claim(
+                format!("By how much Feedback ({form}) is off on average"),
+                "follows closely",
+            )
+            .at_most(of(Error::Absolute), 5.0),
+        );
+        let together = of(Error::Correlation);
+        claims.push(
+            data
+                .claim(
+                    format!("It goes with the truth: the correlation of averages over ten rounds is above 0 ({form})"),
+                    "follows closely",
+                )
+                .holds(together, together.is_clearly_above(0.0)),
+        );
     }
     claims
 }
 
-fn figure_7_4(table: &Table) -> Vec<Figure> {
-    let row = |name: &str, metric: &str, colour| {
-        let value = |round| table.estimate(EXAMPLE, &format!("{metric} {round}"));
-        let points =
-            (0..ROUNDS).filter_map(|round| Some((round as f64 + 1.0, value(round)?.value)));
-        Series::analytic(name, colour, points)
+fn figure_7_4(data: &Table) -> Vec<Figure> {
+    let row = |name: &str, what, colour| {
+        let value = |round| data.estimate(EXAMPLE, InRound(what, round)).value;
+        Series::analytic(name, colour, (0..ROUNDS).map(|round| (round as f64 + 1.0, value(round))))
     };
-    vec![Figure {
-        name: "wang-fig-7.4".into(),
-        title: "Feedback beside a truth that walks between 6 and 19, N = 128".into(),
-        x: Axis::linear("round"),
-        y: Axis::linear("c"),
-        series: vec![row("truth", "actual", 6), row("Feedback", "estimate", 0)],
-    }]
+    let title = "Feedback beside a truth that walks between 6 and 19, N = 128";
+    let series = [row("truth", "actual", 6), row("Feedback", "estimate", 0)];
+    vec![Figure::new("wang-fig-7.4", title, (Axis::linear("round"), Axis::linear("c")), series)]
 }
 
 const GAINS: [f64; 2] = [0.1, 0.2];
@@ -576,6 +530,15 @@ fn rising_name(way: Way, gain: f64) -> String {
     format!("{} gain={gain}", way.name())
 }
 
+measure!(
+    /// In which round the estimate first was this near to the truth.
+    Within(near: u32) = "within {near}"
+);
+measure!(
+    /// Whether it came within one.
+    Reached() = "reached"
+);
+
 /// In which round the estimate first was this near to the truth, for every distance on the way.
 fn reaching(course: &Course, seed: u64) -> Found {
     let mut first = NEAR.map(|near| (near, None));
@@ -589,81 +552,65 @@ fn reaching(course: &Course, seed: u64) -> Found {
         }
         first[0].1.is_some() || round == LONGEST
     });
-    let reached = Value::ratio("reached", f64::from(u8::from(first[0].1.is_some())));
-    let rounds = first.map(|(near, first)| Value::count(format!("within {near}"), first));
+    let reached = Value::whether(Reached(), first[0].1.is_some());
+    let rounds = first.map(|(near, first)| Value::count(Within(near), first));
     Ok(rounds.into_iter().chain([reached]).collect())
 }
 
-fn figure_7_5_claims(table: &Table) -> Vec<Claim> {
-    let mut claims = Vec::new();
-    for (way, gain) in rises() {
+fn figure_7_5_claims(data: &Table) -> Vec<Claim> {
+    let claim = |(way, gain)| {
         let name = rising_name(way, gain);
         let form = if way == Way::Rounded { "as in the author's code" } else { "guarded" };
-        let rounds = table.estimate(&name, "within 1");
-        let all = table.summary(&name, "reached").is_some_and(|reached| reached.mean == 1.0);
-        claims.push(Claim::holds(
-            format!(
-                "From 1, Feedback comes within 1 of 13 in 30 rounds or fewer on average, in every run (α = {gain}, {form})"
-            ),
-            "about 20",
-            shown(rounds),
-            all && between(table, rounds, 0.0, 30.0),
-        ));
-    }
-    claims
+        let rounds = data.estimate(&name, Within(1));
+        let all = data.estimate(&name, Reached()).value == 1.0;
+        let sentence = format!(
+            "From 1, Feedback comes within 1 of 13 in 30 rounds or fewer on average, in every run (α = {gain}, {form})"
+        );
+        data.claim(sentence, "about 20").holds(rounds, all && data.is_between(rounds, 0.0, 30.0))
+    };
+    rises().map(claim).collect()
 }
 
-fn figure_7_5(table: &Table) -> Vec<Figure> {
+fn figure_7_5(data: &Table) -> Vec<Figure> {
     let row = |(colour, (way, gain)): (usize, (Way, f64))| {
-        let name = rising_name(way, gain);
-        let point = |near: u32| (f64::from(near), table.estimate(&name, &format!("within {near}")));
+        let point = |near| (f64::from(near), data.estimate(rising_name(way, gain), Within(near)));
         Series::measured(format!("{}, α = {gain}", way.name()), colour, NEAR.map(point))
     };
-    vec![Figure {
-        name: "wang-fig-7.5".into(),
-        title: "Rounds until Feedback, which starts from 1, is this near to 13, N = 128".into(),
-        x: Axis::linear("error that is left"),
-        y: Axis::linear("rounds"),
-        series: rises().enumerate().map(row).collect(),
-    }]
+    let title = "Rounds until Feedback, which starts from 1, is this near to 13, N = 128";
+    let axes = (Axis::linear("error that is left"), Axis::linear("rounds"));
+    vec![Figure::new("wang-fig-7.5", title, axes, rises().enumerate().map(row))]
 }
 
-fn fractional_claims(table: &Table) -> Vec<Claim> {
+fn fractional_claims(data: &Table) -> Vec<Claim> {
     let allowed = |nodes: u32| 2.0 + 0.005 * f64::from(nodes);
-    let error = |nodes| at(table, Way::Fractional, nodes, "error");
-    let holds = |&nodes: &u32| between(table, error(nodes), -allowed(nodes), allowed(nodes));
-    let better = |&nodes: &u32| {
-        let off = |way| at(table, way, nodes, "error").map(|error| error.value.abs());
-        matches!((off(Way::Fractional), off(Way::Feedback)), (Some(a), Some(b)) if a < b)
+    let error = |way, nodes| at(data, way, nodes, Error::Mean);
+    let near = |&nodes: &u32| {
+        data.is_between(error(Way::Fractional, nodes), -allowed(nodes), allowed(nodes))
     };
+    let better = |&nodes: &u32| {
+        error(Way::Fractional, nodes).value.abs() < error(Way::Feedback, nodes).value.abs()
+    };
+    let ours = scatter(data, Way::Fractional);
+    let allowed = list(NODES.map(|nodes| format!("{:.1}", allowed(nodes))));
     vec![
-        Claim::holds(
+        data.claim(
             "Fractional Feedback is off by 2 + 0.5% of N or less on average, at every N",
-            format!(
-                "ours alone: {}",
-                NODES.map(|nodes| format!("{:.1}", allowed(nodes))).join(", ")
+            format!("ours alone: {allowed}"),
+        )
+        .holds(&ours, NODES.iter().all(near)),
+        data.claim("It is less off than the published form at N = 512 and 1024", "ours alone")
+            .holds(
+                format!("{ours}; published {}", scatter(data, Way::Feedback)),
+                NODES[2..].iter().all(better),
             ),
-            scatter(table, Way::Fractional),
-            NODES.iter().all(holds),
-        ),
-        Claim::holds(
-            "It is less off than the published form at N = 512 and 1024",
-            "ours alone",
-            format!(
-                "{}; published {}",
-                scatter(table, Way::Fractional),
-                scatter(table, Way::Feedback)
-            ),
-            NODES[2..].iter().all(better),
-        ),
     ]
 }
 
-fn fractional_figure(table: &Table) -> Vec<Figure> {
+fn fractional_figure(data: &Table) -> Vec<Figure> {
     let rows = [(0, 0.98, Way::Fractional), (1, 1.02, Way::Feedback)];
-    let series = rows.map(|(colour, shift, way)| scattered_series(table, colour, shift, way));
+    let series = rows.map(|(colour, shift, way)| scattered_series(data, colour, shift, way));
     let title = "Mean error of Feedback by responses and as published; bars are standard deviations over rounds";
-    vec![error_figure("bw-feedback-fractional", title, series.into())]
+    error_figure("bw-feedback-fractional", title, series.into())
 }
 
 #[cfg(test)]
@@ -696,14 +643,5 @@ mod tests {
         let mut rng = Seed::new(6).rng();
         let lists = Lists::draw(&mut rng, 128, [(0, 13)]);
         assert_eq!(report(&mut rng, &lists, 128, 128), Report { missing: 13, responses: 128 });
-    }
-
-    #[test]
-    fn correlation_knows_up_from_down() {
-        let up = [(1.0, 2.0), (2.0, 4.0), (3.0, 6.5)];
-        let down = up.map(|(x, y)| (x, -y));
-        assert!(correlation(&up).unwrap() > 0.99);
-        assert!(correlation(&down).unwrap() < -0.99);
-        assert_eq!(correlation(&[(1.0, 2.0), (1.0, 3.0)]), None);
     }
 }

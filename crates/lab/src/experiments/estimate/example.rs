@@ -6,14 +6,11 @@ use bellwether_proto::{
     Seed,
     election::churn_tolerant::{Config, Criterion, ExcludeRule, Form, Health, Query, Variant},
 };
-use bellwether_sim::trace::Each;
+use bellwether_sim::engine::Each;
 
-use super::drawn::{Election, Failure, List, answer};
-use crate::{
-    claim::Claim,
-    computation::{Computation, Found, Value},
-    experiment::{Cell, Experiment},
-    table::Table,
+use super::{
+    drawn::{Election, Failure, List, answer},
+    *,
 };
 
 pub(super) fn all() -> Vec<Experiment> {
@@ -75,7 +72,7 @@ fn base(case: &Case, seed: u64) -> Found {
         .with_ask_self(case.ask_self);
     let list = |node: u32| lists[node as usize].iter().map(|&other| (other, 0)).collect();
     let told = asking(case.asked, config, seed, 3, list)?;
-    Ok(vec![Value::count("leader", told.last().copied().flatten().map(f64::from))])
+    Ok(vec![Value::count(Leader(), told.last().copied().flatten().map(f64::from))])
 }
 
 /// Who is notified, answer by answer, in the first election, of many seeds, that asks these in this order.
@@ -96,19 +93,21 @@ fn asking(
     Err(format!("no seed asks {wanted:?}").into())
 }
 
-fn figure_5_1_claims(table: &Table) -> Vec<Claim> {
+measure!(
+    /// Who was elected.
+    Leader() = "leader"
+);
+
+fn figure_5_1_claims(data: &Table) -> Vec<Claim> {
     let said = ["1, 1 and its own 0", "0, 1 and 1", "1 and 1 (c is too small)"];
     let claim = |(case, said): (&Case, &str)| {
-        let leader = table.summary(case.name, "leader").map(|leader| leader.mean);
-        Claim::holds(
-            format!(
-                "Node 0 is missing from 2 lists; with c = {} the answers {said} elect node {}",
-                case.c, case.leader
-            ),
-            format!("node {}", case.leader),
-            leader.map_or_else(|| "nothing".into(), |leader| format!("node {leader}")),
-            leader == Some(f64::from(case.leader)),
-        )
+        let sentence = format!(
+            "Node 0 is missing from 2 lists; with c = {} the answers {said} elect node",
+            case.c
+        );
+        data.claim(sentence, format!("node {}", case.leader))
+            .digits(0)
+            .exactly(data.estimate(case.name, Leader()), f64::from(case.leader))
     };
     CASES.iter().zip(said).map(claim).collect()
 }
@@ -129,6 +128,16 @@ const STEPS: [Step; 3] = [
     Step { node: 0, names: [0, 2], excludes: [(3, 4), (1, 2)], told: 0 },
     Step { node: 1, names: [1, 2], excludes: [(0, 5), (3, 2)], told: 2 },
 ];
+
+measure!(
+    /// What a node answers: whom it names, whom it excludes, how often it counts that one.
+    Answer(node: u32, what: What, at: usize) = "{node} {what} {at}"
+);
+measure!(
+    /// Who was notified by then.
+    ToldAfter(node: u32) = "told after {node}"
+);
+measures!(What { Names = "names", Excludes = "excludes", Counts = "counts", });
 
 fn hybrid((): &(), seed: u64) -> Found {
     let views: [&[(u32, u32)]; 5] = [
@@ -156,52 +165,50 @@ fn hybrid((): &(), seed: u64) -> Found {
         let candidate = |at: usize| Some(response.candidates.get(at)?.peer.id.get() as f64);
         let excluded = |at: usize| response.excluded.get(at);
         for at in 0..usize::from(size) {
-            values.push(Value::count(format!("{node} names {at}"), candidate(at)));
+            values.push(Value::count(Answer(node, What::Names, at), candidate(at)));
             let id = excluded(at).map(|(id, _)| id.get() as f64);
             let times = excluded(at).map(|&(_, times)| f64::from(times));
-            values.push(Value::count(format!("{node} excludes {at}"), id));
-            values.push(Value::count(format!("{node} counts {at}"), times));
+            values.push(Value::count(Answer(node, What::Excludes, at), id));
+            values.push(Value::count(Answer(node, What::Counts, at), times));
         }
         let told = told.get(step).copied().flatten().map(f64::from);
-        values.push(Value::count(format!("told after {node}"), told));
+        values.push(Value::count(ToldAfter(node), told));
     }
     Ok(values)
 }
 
-fn figure_5_2_claims(table: &Table) -> Vec<Claim> {
-    let value = |metric: String| table.summary(PRINTED, &metric).map(|value| value.mean);
-    let written = |value: Option<f64>| value.map_or("nothing".into(), |value| value.to_string());
-    let answer = |value: &dyn Fn(&str, usize) -> Option<f64>| {
-        let [a, b] = [0, 1].map(|at| written(value("names", at)));
-        let [c, d] = [0, 1].map(|at| {
-            format!("{}:{}", written(value("excludes", at)), written(value("counts", at)))
-        });
+fn figure_5_2_claims(data: &Table) -> Vec<Claim> {
+    let answer = |value: &dyn Fn(What, usize) -> f64| {
+        let [a, b] = [0, 1].map(|at| value(What::Names, at));
+        let [c, d] =
+            [0, 1].map(|at| format!("{}:{}", value(What::Excludes, at), value(What::Counts, at)));
         format!("{{{a}, {b}}} / {{{c}, {d}}}")
     };
     let mut claims = Vec::new();
     for Step { node, names, excludes, told } in STEPS {
         let printed = answer(&|what, at| {
-            Some(f64::from(match what {
-                "names" => names[at],
-                "excludes" => excludes[at].0,
-                _ => excludes[at].1,
-            }))
+            f64::from(match what {
+                What::Names => names[at],
+                What::Excludes => excludes[at].0,
+                What::Counts => excludes[at].1,
+            })
         });
-        let found = answer(&|what, at| value(format!("{node} {what} {at}")));
+        let found = answer(&|what, at| data.estimate(PRINTED, Answer(node, what, at)).value);
         let holds = printed == found;
-        claims.push(Claim::holds(
-            format!("Node {node} answers with its two candidates and the two it calls unhealthy"),
-            printed,
-            found,
-            holds,
-        ));
-        let by_then = value(format!("told after {node}"));
-        claims.push(Claim::holds(
-            format!("After this answer node {told} is the one notified"),
-            told.to_string(),
-            written(by_then),
-            by_then == Some(f64::from(told)),
-        ));
+        claims.push(
+            data.claim(
+                format!(
+                    "Node {node} answers with its two candidates and the two it calls unhealthy"
+                ),
+                printed,
+            )
+            .holds(found, holds),
+        );
+        claims.push(
+            data.claim("After this answer the one notified is node", told.to_string())
+                .digits(0)
+                .exactly(data.estimate(PRINTED, ToldAfter(node)), f64::from(told)),
+        );
     }
     claims
 }

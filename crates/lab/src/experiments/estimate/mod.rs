@@ -12,8 +12,17 @@ mod example;
 mod listed;
 mod size;
 
-use super::{between, bounded, difference, missed_at_full_size, ratio, shown};
-use crate::experiment::Experiment;
+use bellwether_sim::observe::Metric;
+
+use crate::{
+    claim::{Claim, list},
+    computation::{Computation, Found, Value},
+    estimate::{Estimate, short},
+    experiment::{Cell, Experiment, Size},
+    figure::{Axis, Figure, Series},
+    measure::{measure, measures},
+    table::Table,
+};
 
 pub(super) fn all() -> Vec<Experiment> {
     let chapters = [listed::all(), example::all(), size::all(), decision::all(), estimator::all()];

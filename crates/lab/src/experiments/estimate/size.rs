@@ -2,13 +2,9 @@
 
 use bellwether_proto::churn::sample_size::Precision;
 
-use crate::{
-    analysis::churn::sample::{CONFIDENCES, MARGINS, TABLE_7_1, coverage, table},
-    claim::{Claim, short},
-    computation::{Computation, Found, Value},
-    experiment::{Cell, Experiment},
-    table::Table,
-};
+use super::*;
+use crate::analysis::churn::sample::{CONFIDENCES, MARGINS, TABLE_7_1, coverage, table};
+use crate::estimate::least;
 
 pub(super) fn all() -> Vec<Experiment> {
     vec![Experiment {
@@ -33,8 +29,17 @@ const RULES: [(&str, Rule); 4] = [
     ("of 128", |precision| precision.lists(128)),
 ];
 
-fn place(rule: &str, row: usize, column: usize) -> String {
-    format!("{rule} E={} x={}", MARGINS[row], CONFIDENCES[column])
+measure!(
+    /// How many lists a rule takes for a margin and a confidence.
+    Lists(rule: &'static str, margin: f64, confidence: f64) = "{rule} E={margin} x={confidence}"
+);
+measure!(
+    /// How often so many lists are right.
+    Right(of: Lists) = "{of} holds"
+);
+
+fn lists(rule: &'static str, (row, column): (usize, usize)) -> Lists {
+    Lists(rule, MARGINS[row], CONFIDENCES[column])
 }
 
 fn formulas((): &(), _: u64) -> Found {
@@ -43,14 +48,14 @@ fn formulas((): &(), _: u64) -> Found {
     for (sizes, (name, rule)) in of.iter_mut().zip(RULES) {
         *sizes = table(rule);
         for (row, column) in places() {
-            values.push(Value::count(place(name, row, column), f64::from(sizes[row][column])));
+            values.push(Value::count(lists(name, (row, column)), f64::from(sizes[row][column])));
         }
     }
     // Of so many that how many there are does not matter.
     for (name, sizes) in [("published", of[0]), ("corrected", of[1])] {
         for (row, column) in places() {
             let holds = coverage(100_000, 10_000, sizes[row][column], MARGINS[row]);
-            values.push(Value::ratio(format!("{} holds", place(name, row, column)), holds));
+            values.push(Value::ratio(Right(lists(name, (row, column))), holds));
         }
     }
     Ok(values)
@@ -60,43 +65,28 @@ fn places() -> impl Iterator<Item = (usize, usize)> {
     (0..MARGINS.len()).flat_map(|row| (0..CONFIDENCES.len()).map(move |column| (row, column)))
 }
 
-fn claims(table: &Table) -> Vec<Claim> {
-    let sizes = |rule: &str| {
-        let at = |(row, column)| Some(table.summary(FORMULAS, &place(rule, row, column))?.mean);
-        places().map(at).collect::<Option<Vec<f64>>>()
-    };
-    let exactly = |sentence: &str, rule: &str, wanted: [[u32; 2]; 3]| {
-        let wanted: Vec<f64> = wanted.iter().flatten().map(|&size| f64::from(size)).collect();
-        let found = sizes(rule);
-        let written = |sizes: &[f64]| {
-            sizes
-                .chunks(2)
-                .map(|row| format!("{} {}", row[0], row[1]))
-                .collect::<Vec<_>>()
-                .join(" / ")
+fn claims(data: &Table) -> Vec<Claim> {
+    let exactly = |sentence: &str, rule, wanted: [[u32; 2]; 3]| {
+        let written = |of: &dyn Fn(usize, usize) -> f64| {
+            [0, 1, 2].map(|row| format!("{} {}", of(row, 0), of(row, 1))).join(" / ")
         };
-        Claim::holds(
-            sentence,
-            written(&wanted),
-            found.as_deref().map_or_else(|| "nothing".into(), written),
-            found.as_ref() == Some(&wanted),
-        )
+        let wanted = written(&|row, column| f64::from(wanted[row][column]));
+        let found =
+            written(&|row, column| data.estimate(FORMULAS, lists(rule, (row, column))).value);
+        let holds = wanted == found;
+        data.claim(sentence, wanted).holds(found, holds)
     };
-    let least = |rule: &str| {
-        let holds = |(row, column)| {
-            let promised = CONFIDENCES[column];
-            let metric = format!("{} holds", place(rule, row, column));
-            Some((table.summary(FORMULAS, &metric)?.mean - promised, promised))
+    // By how much the one that promises most too much falls short, what it promises, and both in words.
+    let least_right = |rule| {
+        let off = |place: (usize, usize)| {
+            let promised = CONFIDENCES[place.1];
+            (promised, data.estimate(FORMULAS, Right(lists(rule, place))) - promised)
         };
-        let all = places().map(holds).collect::<Option<Vec<_>>>()?;
-        all.into_iter().min_by(|a, b| a.0.total_cmp(&b.0))
+        let (promised, off) = least(places().map(off)).unwrap_or((0.0, Estimate::NOTHING));
+        (off + promised, off, format!("{} for {promised}", short(off.value + promised)))
     };
-    let said = |rule: &str| {
-        least(rule).map_or_else(
-            || "nothing".into(),
-            |(off, promised)| format!("{} for {promised}", short(promised + off)),
-        )
-    };
+    let (share, _, published) = least_right("published");
+    let (_, off, corrected) = least_right("corrected");
     vec![
         exactly(
             "The printed formula gives the table (E = 2, 5, 10%; x = 90, 95%), rounded to nearest",
@@ -110,17 +100,16 @@ fn claims(table: &Table) -> Vec<Claim> {
         ),
         exactly("Of 1000 nodes fewer will do", "of 1000", [[379, 464], [89, 122], [24, 34]]),
         exactly("And of 128", "of 128", [[106, 112], [56, 67], [21, 28]]),
-        Claim::holds(
-            "The table's sizes do not hold what they promise: the worst is right less than 70% of the time",
-            "90 and 95%",
-            said("published"),
-            least("published").is_some_and(|(off, promised)| promised + off < 0.7),
-        ),
-        Claim::holds(
-            "The corrected ones do, within 3 points for the normal approximation",
-            "90 and 95%",
-            said("corrected"),
-            least("corrected").is_some_and(|(off, _)| off >= -0.03),
-        ),
+        data
+            .claim("The table's sizes do not hold what they promise: how often the worst is right", "90 and 95%")
+            .showing(published)
+            .at_most(share, 0.7),
+        data
+            .claim(
+                "The corrected ones do, but for the normal approximation: right less often than promised by",
+                "90 and 95%",
+            )
+            .showing(corrected)
+            .at_most(off * -1.0, 0.03),
     ]
 }

@@ -1,16 +1,7 @@
 //! What it costs: figures 4.4 and 4.5; load, locality, and peace when nothing happens.
 
-use super::{
-    EXPONENTS, FIELD, Form, QUIET, STRATEGIES, at_least_percent, between, bounded, cell,
-    difference, exponent_figure, listed, name, over_exponents, percent, ratio, reduction, shown,
-    smallest, strategic, sweep,
-};
-use crate::{
-    claim::{Claim, Estimate},
-    experiment::{Cell, Experiment, Size},
-    figure::{Axis, Figure, Series},
-    table::Table,
-};
+use super::*;
+use bellwether_sim::observe::Hops;
 
 pub(super) fn all() -> Vec<Experiment> {
     vec![
@@ -29,12 +20,9 @@ pub(super) fn all() -> Vec<Experiment> {
             cells: |size| {
                 let runs = size.runs(1_000);
                 let mut cells = sweep(runs);
-                for (strategy, _) in STRATEGIES {
-                    let at = |m| cell(Form::Hardened, strategy, m, FIELD, runs);
-                    // At m = 0 the strategies are SWIM with and without feedback; one is enough to compare with.
-                    let exponents: &[u32] =
-                        if strategy == "medley" { &[0, 3, 4, 5] } else { &[3, 4, 5] };
-                    cells.extend(exponents.iter().map(|&m| at(m)));
+                for strategy in STRATEGIES {
+                    let at = |&m: &u32| cell(Form::Hardened, strategy, m, runs);
+                    cells.extend(hardened_exponents(strategy).iter().map(at));
                 }
                 cells
             },
@@ -54,16 +42,9 @@ pub(super) fn all() -> Vec<Experiment> {
             title: "A node sends as much in a large group as in a small one",
             source: "project: P6",
             cells: |size| {
-                let largest = match size {
-                    Size::Full => 1_024,
-                    Size::Quick => 256,
-                };
-                let mut cells = Vec::new();
-                for (form, strategy) in LOADS {
-                    let sizes = SIZES.into_iter().filter(|&nodes| nodes <= largest);
-                    cells.extend(sizes.map(|nodes| load(form, strategy, nodes, size)));
-                }
-                cells
+                let all =
+                    |(form, strategy)| sizes(size).map(move |n| load(form, strategy, n, size));
+                LOADS.into_iter().flat_map(all).collect()
             },
             claims: load_claims,
             figures: load_figure,
@@ -73,10 +54,8 @@ pub(super) fn all() -> Vec<Experiment> {
             title: "The larger the exponent, the nearer the targets",
             source: "project: P10",
             cells: |size| {
-                let steps = STEPS.into_iter().flat_map(|step| {
-                    ["random", "grid"].map(|field| near(field, step, size.runs(200)))
-                });
-                steps.collect()
+                let both = |step| ["random", "grid"].map(|field| near(field, step, size.runs(200)));
+                STEPS.into_iter().flat_map(both).collect()
             },
             claims: local_claims,
             figures: local_figure,
@@ -84,202 +63,161 @@ pub(super) fn all() -> Vec<Experiment> {
     ]
 }
 
+/// The chapter's field, on which nobody crashes.
+fn in_peace(name: String, runs: u64) -> Cell {
+    Cell::new(name, MEDLEY_FIELD, runs).set("fault", "[]")
+}
+
 const SWIM: &str = "medley m=0";
 
 /// SWIM and the four strategies at the recommended exponent.
 fn five(runs: u64) -> Vec<Cell> {
-    let at_3 = STRATEGIES.map(|(strategy, _)| cell(Form::Published, strategy, 3, FIELD, runs));
-    [cell(Form::Published, "medley", 0, FIELD, runs)].into_iter().chain(at_3).collect()
+    let at_3 = STRATEGIES.map(|strategy| cell(Form::Published, strategy, 3, runs));
+    [cell(Form::Published, "medley", 0, runs)].into_iter().chain(at_3).collect()
 }
 
-fn figure_4_4_claims(table: &Table) -> Vec<Claim> {
-    let near = |cell: &str| {
-        let share = table.estimate(cell, "within_1_hop")?;
-        Some(Estimate { value: 100.0 * share.value, half_width: 100.0 * share.half_width })
-    };
-    let at_3 = |strategy| near(&name(Form::Published, strategy, 3));
-    let [medley, active, passive] = ["medley", "active", "passive"].map(at_3);
+fn figure_4_4_claims(data: &Table) -> Vec<Claim> {
+    let near = |cell: &str| data.estimate(cell, Metric::WithinHops(Hops::ALL[0])) * 100.0;
+    let [medley, active, passive] = ["medley m=3", "active m=3", "passive m=3"].map(near);
     let swim = near(SWIM);
-    let between_both = difference(medley, passive);
-    let above_swim = difference(passive, swim);
     vec![
-        bounded(
-            table,
-            "At least 3 times as many of Medley's messages go a single hop as of SWIM's",
+        data.claim(
+            "How many times as many of Medley's messages as of SWIM's go a single hop",
             "far fewer hops",
-            ratio(medley, swim),
-            3.0,
-            f64::INFINITY,
-        ),
-        Claim::holds(
-            "Active feedback does not change that: within 3 points",
-            "about the same",
-            format!("{} of active, {} of Medley", percent(active), percent(medley)),
-            between(table, difference(active, medley), -3.0, 3.0),
-        ),
-        Claim::holds(
+        )
+        .at_least(medley / swim, 3.0),
+        data.claim("Active feedback does not change that, points", "about the same")
+            .showing(format!("{} of active, {} of Medley", percent(active), percent(medley)))
+            .between(active - medley, -3.0, 3.0),
+        data.claim(
             "Passive feedback does: at least 3 points fewer, but more than SWIM",
             "slightly more hops",
+        )
+        .holds(
             format!("{} of passive, {} of SWIM", percent(passive), percent(swim)),
-            between(table, between_both, 3.0, f64::INFINITY)
-                && between(table, above_swim, 0.0, f64::INFINITY),
+            data.is_between(medley - passive, 3.0, f64::INFINITY)
+                && data.is_between(passive - swim, 0.0, f64::INFINITY),
         ),
     ]
 }
 
-fn figure_4_4(table: &Table) -> Vec<Figure> {
-    let hops = [
-        "within_1_hop",
-        "within_2_hops",
-        "within_3_hops",
-        "within_4_hops",
-        "within_5_hops",
-        "within_6_hops",
-    ];
+fn figure_4_4(data: &Table) -> Vec<Figure> {
     let row = |(colour, cell): (usize, Cell)| {
-        let points =
-            (1..).zip(hops).map(|(at, metric)| (f64::from(at), table.estimate(&cell.name, metric)));
-        let label = if cell.name == SWIM { "SWIM".into() } else { cell.name.clone() };
-        Series::measured(label, colour, points.collect::<Vec<_>>())
+        let share = |hops: Hops| data.estimate(&cell.name, Metric::WithinHops(hops));
+        let points = Hops::ALL.map(|hops| (hops.get() as f64, share(hops)));
+        let label = if cell.name == SWIM { "SWIM" } else { &cell.name };
+        Series::measured(label, colour, points)
     };
-    vec![Figure {
-        name: "wang-fig-4.4".into(),
-        title: "Share of messages that go so many hops or fewer".into(),
-        x: Axis::linear("hops"),
-        y: Axis::linear("share of messages"),
-        series: five(1).into_iter().enumerate().map(row).collect(),
-    }]
+    let axes = (Axis::linear("hops"), Axis::linear("share of messages"));
+    let title = "Share of messages that go so many hops or fewer";
+    vec![Figure::new("wang-fig-4.4", title, axes, five(1).into_iter().enumerate().map(row))]
+}
+
+/// At m = 0 the strategies are SWIM with and without feedback; one is enough to compare with.
+fn hardened_exponents(strategy: &str) -> &'static [u32] {
+    if strategy == "medley" { &[0, 3, 4, 5] } else { &[3, 4, 5] }
 }
 
 /// Product cost relative to that of SWIM in the same form.
-fn cost(table: &Table, form: Form, strategy: &str, exponent: u32) -> Option<Estimate> {
-    let of = |strategy, m| table.estimate(&name(form, strategy, m), "product_cost");
-    ratio(of(strategy, exponent), of("medley", 0))
+fn cost(data: &Table, form: Form, strategy: &str, exponent: u32) -> Estimate {
+    let of = |strategy, m| data.estimate(name(form, strategy, m), Metric::ProductCost);
+    of(strategy, exponent) / of("medley", 0)
 }
 
-fn figure_4_5_claims(table: &Table) -> Vec<Claim> {
-    let product = |strategy, m| table.estimate(&name(Form::Published, strategy, m), "product_cost");
-    let saved = |strategy| reduction(product(strategy, 3), product("medley", 0));
+/// By how many percent it is below SWIM's at m = 3.
+fn saved(data: &Table, form: Form, strategy: &str) -> Estimate {
+    (cost(data, form, strategy, 3) - 1.0) * -100.0
+}
+
+fn figure_4_5_claims(data: &Table) -> Vec<Claim> {
+    let product =
+        |strategy, m| data.estimate(name(Form::Published, strategy, m), Metric::ProductCost);
+    let saved = |strategy| saved(data, Form::Published, strategy);
     let band = |strategy, published: &str| {
-        let saved = saved(strategy);
-        Claim::holds(
-            format!("At m = 3 {strategy} costs 22 to 45% less than SWIM"),
-            published,
-            percent(saved),
-            between(table, saved, 22.0, 45.0),
-        )
+        let sentence = format!("By how much {strategy} costs less than SWIM at m = 3");
+        data.claim(sentence, published).percent().between(saved(strategy), 22.0, 45.0)
     };
-    let least = smallest(EXPONENTS.map(|m| (m, product("medley", m))));
-    let flat = ["active", "passive", "both"]
-        .map(|strategy| (strategy, spread(table, Form::Published, strategy)));
-    let widest = flat.into_iter().map(|(_, spread)| spread).collect::<Option<Vec<_>>>();
-    let widest = widest.map(|all| all.into_iter().fold(0.0, f64::max));
+    let (cheapest, lowest) =
+        least(EXPONENTS.map(|m| (m, product("medley", m)))).unwrap_or((0, Estimate::NOTHING));
     let mut claims = vec![
         band("medley", "35.2%"),
         band("active", "37.8%"),
-        Claim::holds(
+        data.claim(
             "Active feedback does not cost more than none at m = 3",
             "37.8 and 35.2% below SWIM",
+        )
+        .holds(
             format!("{} and {}", percent(saved("active")), percent(saved("medley"))),
-            between(
-                table,
-                difference(product("active", 3), product("medley", 3)),
-                f64::NEG_INFINITY,
-                0.0,
-            ),
+            data.is_between(product("active", 3) - product("medley", 3), f64::NEG_INFINITY, 0.0),
         ),
-        Claim::holds(
-            "Medley costs least at an m from 2 to 4",
-            "near 3",
-            least.map_or_else(|| "nothing".into(), |(m, _)| format!("m = {m}")),
-            least.is_some_and(|(m, _)| (2..=4).contains(&m)),
-        ),
-        Claim::holds(
-            "With feedback the cost is flat from m = 3 to 5: within 6% of its middle",
+        data.claim("Medley costs least at an m from 2 to 4", "near 3")
+            .holds(format!("m = {cheapest}"), lowest.is_there() && (2..=4).contains(&cheapest)),
+        data.claim(
+            "How far with feedback the cost is from its middle from m = 3 to 5",
             "slow rise",
-            widest.map_or_else(|| "nothing".into(), |widest| format!("within {widest:.1}%")),
-            widest.is_some_and(|widest| widest <= 6.0),
-        ),
-        Claim::holds(
+        )
+        .percent()
+        .at_most(["active", "passive", "both"].map(|one| spread(data, Form::Published, one)), 6.0),
+        data.claim(
             "Passive feedback and both save less than Medley alone at m = 3",
             "30 and 31.2%, not 35.2%",
+        )
+        .holds(
             format!("{} and {}", percent(saved("passive")), percent(saved("both"))),
-            ["passive", "both"].into_iter().all(|strategy| {
-                between(table, difference(saved("medley"), saved(strategy)), 0.0, f64::INFINITY)
-            }),
+            ["passive", "both"]
+                .into_iter()
+                .all(|one| data.is_between(saved("medley") - saved(one), 0.0, f64::INFINITY)),
         ),
     ];
-    claims.extend(hardened_4_5(table));
+    claims.extend(hardened_4_5(data));
     claims
 }
 
 /// How far the cost is from its middle over m = 3 to 5, in percent.
-fn spread(table: &Table, form: Form, strategy: &str) -> Option<f64> {
-    let costs = [3, 4, 5].map(|m| cost(table, form, strategy, m).map(|one| one.value));
-    let costs = costs.into_iter().collect::<Option<Vec<_>>>()?;
-    let low = costs.iter().copied().fold(f64::INFINITY, f64::min);
-    let high = costs.iter().copied().fold(0.0, f64::max);
-    Some(100.0 * (high - low) / (high + low))
+fn spread(data: &Table, form: Form, strategy: &str) -> Estimate {
+    let costs = [3, 4, 5].map(|m| ((), Estimate::exact(cost(data, form, strategy, m).value)));
+    let (low, high) = (value_of(least(costs)), value_of(most(costs)));
+    (high - low) / (high + low) * 100.0
 }
 
-fn hardened_4_5(table: &Table) -> Vec<Claim> {
-    let saved = |strategy| {
-        let cost = cost(table, Form::Hardened, strategy, 3)?;
-        Some(Estimate { value: 100.0 * (1.0 - cost.value), half_width: 100.0 * cost.half_width })
-    };
-    let all = STRATEGIES.map(|(strategy, _)| saved(strategy));
-    let flat = spread(table, Form::Hardened, "medley");
+fn hardened_4_5(data: &Table) -> Vec<Claim> {
     vec![
-        Claim::holds(
-            "Hardened, every strategy costs at least 22% less than hardened SWIM at m = 3",
-            "ours alone",
-            format!("{}%", listed(all)),
-            all.into_iter().all(|saved| between(table, saved, 22.0, f64::INFINITY)),
-        ),
-        Claim::holds(
-            "Hardened, Medley without feedback is flat as well from m = 3 to 5: a bounded bag never forgets the far",
-            "ours alone",
-            flat.map_or_else(|| "nothing".into(), |flat| format!("within {flat:.1}%")),
-            flat.is_some_and(|flat| flat <= 6.0),
-        ),
+        data
+            .claim("Hardened, by how much every strategy costs less than hardened SWIM at m = 3", "ours alone")
+            .percent()
+            .at_least(STRATEGIES.map(|strategy| saved(data, Form::Hardened, strategy)), 22.0),
+        data
+            .claim(
+                "Hardened, Medley without feedback is flat as well from m = 3 to 5: a bounded bag never forgets the far",
+                "ours alone",
+            )
+            .percent()
+            .at_most(spread(data, Form::Hardened, "medley"), 6.0),
     ]
 }
 
-fn figure_4_5(table: &Table) -> Vec<Figure> {
-    let row = |(colour, (strategy, _)): (usize, (&'static str, &str))| {
-        over_exponents(strategy, colour, |m| cost(table, Form::Published, strategy, m))
+fn figure_4_5(data: &Table) -> Vec<Figure> {
+    let row = |(colour, strategy): (usize, &'static str)| {
+        over_exponents(strategy, colour, |m| cost(data, Form::Published, strategy, m))
     };
     let mut series: Vec<Series> = STRATEGIES.into_iter().enumerate().map(row).collect();
     for (colour, strategy) in [(4, "medley"), (5, "both")] {
-        let hardened = |m| cost(table, Form::Hardened, strategy, m);
-        series.push(over_exponents(format!("{strategy}, hardened"), colour, hardened));
+        let points = hardened_exponents(strategy)
+            .iter()
+            .map(|&m| (f64::from(m), cost(data, Form::Hardened, strategy, m)));
+        series.push(Series::measured(format!("{strategy}, hardened"), colour, points));
     }
-    vec![exponent_figure(
-        "wang-fig-4.5",
-        "Square root of mean detection time times transmissions, SWIM = 1",
-        "relative to SWIM",
-        series,
-    )]
+    let title = "Square root of mean detection time times transmissions, SWIM = 1";
+    vec![exponent_figure("wang-fig-4.5", title, "relative to SWIM", series)]
 }
 
-/// Hop delays, of which the ways of this field have at most a dozen: up to 20 ms, twelve hops and back stay
-/// below the ack timeout of 500 ms. With 200 ms they do not even stay below the period.
-const FAST: &str = "20ms";
-const SLOW: &str = "200ms";
+/// Of a strategy, or of SWIM.
+fn exponent(strategy: &str) -> u32 {
+    if strategy == "swim" { 0 } else { 3 }
+}
 
 fn quiet_name(form: Form, strategy: &str, phase: &str) -> String {
-    let exponent = if strategy == "swim" { 0 } else { 3 };
-    format!("{} {phase}", name(form, strategy, exponent))
-}
-
-fn quiet(form: Form, strategy: &str, phase: &str, runs: u64) -> Cell {
-    let exponent = if strategy == "swim" { 0 } else { 3 };
-    let cell = Cell::new(quiet_name(form, strategy, phase), QUIET, runs);
-    let cell = cell
-        .set("membership.phase", phase)
-        .set("network.delay.low", FAST)
-        .set("network.delay.high", FAST);
-    strategic(cell, form, strategy, exponent)
+    format!("{} {phase}", name(form, strategy, exponent(strategy)))
 }
 
 fn quiet_modes() -> Vec<(Form, &'static str, &'static str)> {
@@ -292,44 +230,39 @@ fn quiet_modes() -> Vec<(Form, &'static str, &'static str)> {
     modes
 }
 
+/// The ways of this field have at most a dozen hops: at 20 ms each, there and back stays below the ack timeout of
+/// 500 ms. At 200 ms it does not even stay below the period.
 fn quiet_cells(size: Size) -> Vec<Cell> {
-    let runs = match size {
-        Size::Full => 200,
-        Size::Quick => 10,
+    let runs = size.pick(200, 10);
+    let delayed =
+        |cell: Cell, hop: &str| cell.set("network.delay.low", hop).set("network.delay.high", hop);
+    let quiet = |(form, strategy, phase)| {
+        let cell = in_peace(quiet_name(form, strategy, phase), runs).set("membership.phase", phase);
+        strategic(delayed(cell, "20ms"), form, strategy, exponent(strategy))
     };
-    let mut cells: Vec<Cell> = quiet_modes()
-        .into_iter()
-        .map(|(form, strategy, phase)| quiet(form, strategy, phase, runs))
-        .collect();
-    let slow = Cell::new("slow", QUIET, runs).set("membership.exponent", 0);
-    cells.push(slow.set("network.delay.low", SLOW).set("network.delay.high", SLOW));
+    let mut cells: Vec<Cell> = quiet_modes().into_iter().map(quiet).collect();
+    cells.push(delayed(in_peace("slow".into(), runs).set("membership.exponent", 0), "200ms"));
     cells
 }
 
-fn quiet_claims(table: &Table) -> Vec<Claim> {
+fn quiet_claims(data: &Table) -> Vec<Claim> {
     let suspicions = quiet_modes().into_iter().map(|(form, strategy, phase)| {
-        table.summary(&quiet_name(form, strategy, phase), "false_suspicions")
+        data.estimate(quiet_name(form, strategy, phase), Metric::FalseSuspicions)
     });
-    let total =
-        suspicions.map(|one| one.map(|one| one.mean * one.count as f64)).sum::<Option<f64>>();
-    let slow = table.estimate("slow", "false_suspicions");
+    let slow = data.estimate("slow", Metric::FalseSuspicions);
     vec![
-        Claim::holds(
-            "No strategy suspects anybody while a way and back takes less than the ack timeout",
-            "0",
-            total.map_or_else(|| "nothing".into(), |total| format!("{total} suspicions")),
-            total.is_some_and(|total| total == 0.0),
-        ),
-        Claim::holds(
-            "Where it takes longer than the period, suspicions do arise (or the count above could not be wrong)",
-            "above 0",
-            format!("{} a run", shown(slow)),
-            slow.is_some_and(|slow| slow.value > 0.0),
-        ),
+        data
+            .claim("Suspicions by any strategy while a way and back takes less than the ack timeout", "0")
+            .digits(0)
+            .exactly(suspicions.collect::<Vec<_>>(), 0.0),
+        data
+            .claim(
+                "Where it takes longer than the period, suspicions do arise (or the count above could not be wrong)",
+                "above 0",
+            )
+            .holds(format!("{slow} a run"), slow.value > 0.0),
     ]
 }
-
-const SIZES: [u32; 4] = [16, 64, 256, 1_024];
 
 const LOADS: [(Form, &str); 4] = [
     (Form::Published, "swim"),
@@ -339,55 +272,42 @@ const LOADS: [(Form, &str); 4] = [
 ];
 
 fn load_name(form: Form, strategy: &str, nodes: u32) -> String {
-    let exponent = if strategy == "swim" { 0 } else { 3 };
-    format!("{} n={nodes}", name(form, strategy, exponent))
+    format!("{} n={nodes}", name(form, strategy, exponent(strategy)))
 }
 
 /// A hundred periods at the density of the chapter.
 fn load(form: Form, strategy: &str, nodes: u32, size: Size) -> Cell {
-    let runs = match size {
-        Size::Full => 20,
-        Size::Quick => 4,
-    };
-    let cell = Cell::new(load_name(form, strategy, nodes), QUIET, runs).set("duration", "200s");
-    let cell = super::scale::of_size(cell, nodes);
-    strategic(cell, form, strategy, if strategy == "swim" { 0 } else { 3 })
+    let cell = in_peace(load_name(form, strategy, nodes), size.pick(20, 4)).set("duration", "200s");
+    strategic(of_size(cell, nodes), form, strategy, exponent(strategy))
 }
 
 /// Messages of a node in a period.
-fn sent(table: &Table, form: Form, strategy: &str, nodes: u32) -> Option<Estimate> {
-    let messages = table.estimate(&load_name(form, strategy, nodes), "messages")?;
-    let share = 1.0 / (f64::from(nodes) * 100.0);
-    Some(Estimate { value: messages.value * share, half_width: messages.half_width * share })
+fn sent(data: &Table, form: Form, strategy: &str, nodes: u32) -> Estimate {
+    let messages = data.estimate(load_name(form, strategy, nodes), Metric::Messages);
+    messages / (f64::from(nodes) * 100.0)
 }
 
-/// The sizes that were run.
-fn sizes(table: &Table) -> impl Iterator<Item = u32> {
-    let largest = if table.size() == Size::Full { 1_024 } else { 256 };
-    SIZES.into_iter().filter(move |&nodes| nodes <= largest)
+/// The sizes that are run.
+fn sizes(size: Size) -> impl Iterator<Item = u32> {
+    size.pick(&[16, 64, 256, 1_024][..], &[16, 64, 256]).iter().copied()
 }
 
-fn load_claims(table: &Table) -> Vec<Claim> {
+fn load_claims(data: &Table) -> Vec<Claim> {
     let exact = |strategy| {
-        let values = sizes(table)
-            .map(move |n| (format!("n={n}"), sent(table, Form::Published, strategy, n), 2.0));
-        Claim::all_agree(
-            format!("{strategy} sends two messages a node and period, whatever the group"),
-            values,
-        )
+        let sent = |n| sent(data, Form::Published, strategy, n);
+        let sentence =
+            format!("{strategy} sends two messages a node and period, whatever the group");
+        data.agrees(sentence, sizes(data.size()).map(|n| (format!("n={n}"), sent(n), 2.0)))
     };
     let growth = |form, sentence: &str| {
-        let all: Vec<_> = sizes(table).map(|nodes| sent(table, form, "both", nodes)).collect();
-        let growth = ratio(all.last().copied().flatten(), all.first().copied().flatten());
-        let small = all.iter().all(|one| between(table, *one, 2.0, 2.5));
-        Claim::holds(
-            sentence,
-            "O(1), not far above 2",
-            format!(
-                "{} from N = 16 on",
-                all.iter().map(|one| shown(*one)).collect::<Vec<_>>().join(", ")
-            ),
-            small && between(table, growth, 0.0, 1.1),
+        let all: Vec<_> = sizes(data.size()).map(|nodes| sent(data, form, "both", nodes)).collect();
+        let small = all.iter().all(|&one| data.is_between(one, 2.0, 2.5));
+        let growth = all[all.len() - 1] / all[0];
+        let sentence =
+            format!("{sentence}: 2 to 2.5, of the largest at most 1.1 times the smallest");
+        data.claim(sentence, "O(1), not far above 2").holds(
+            format!("{} from N = 16 on", list(all)),
+            small && data.is_between(growth, 0.0, 1.1),
         )
     };
     vec![
@@ -401,20 +321,15 @@ fn load_claims(table: &Table) -> Vec<Claim> {
     ]
 }
 
-fn load_figure(table: &Table) -> Vec<Figure> {
+fn load_figure(data: &Table) -> Vec<Figure> {
     let row = |(colour, (form, strategy)): (usize, (Form, &'static str))| {
-        let points = sizes(table).map(|n| (f64::from(n), sent(table, form, strategy, n)));
-        let label =
-            if form == Form::Hardened { format!("{strategy}, hardened") } else { strategy.into() };
-        Series::measured(label, colour, points)
+        let points = sizes(data.size()).map(|n| (f64::from(n), sent(data, form, strategy, n)));
+        let hardened = if form == Form::Hardened { ", hardened" } else { "" };
+        Series::measured(format!("{strategy}{hardened}"), colour, points)
     };
-    vec![Figure {
-        name: "bw-medley-load".into(),
-        title: "Messages of a node in a period, nobody crashes".into(),
-        x: Axis::log("nodes"),
-        y: Axis::linear("messages"),
-        series: LOADS.into_iter().enumerate().map(row).collect(),
-    }]
+    let title = "Messages of a node in a period, nobody crashes";
+    let axes = (Axis::log("nodes"), Axis::linear("messages"));
+    vec![Figure::new("bw-medley-load", title, axes, LOADS.into_iter().enumerate().map(row))]
 }
 
 /// Exponents in halves.
@@ -425,57 +340,35 @@ fn near_name(field: &str, exponent: f64) -> String {
 }
 
 fn near(field: &str, exponent: f64, runs: u64) -> Cell {
-    let cell = Cell::new(near_name(field, exponent), QUIET, runs);
+    let cell = in_peace(near_name(field, exponent), runs);
     let cell = cell.set("membership.exponent", exponent).set("duration", "200s");
-    match field {
-        "grid" => cell
-            .set("network.placement.kind", "grid")
-            .set("network.placement.side", "15.0")
-            .set("network.placement.range", "4.0"),
-        _ => cell,
-    }
+    if field == "grid" { on_grid(cell) } else { cell }
 }
 
-fn local_claims(table: &Table) -> Vec<Claim> {
-    let hops = |field: &str, m| table.estimate(&near_name(field, m), "mean_hops");
+fn local_claims(data: &Table) -> Vec<Claim> {
+    let hops = |field: &str, m| data.estimate(near_name(field, m), Metric::MeanHops);
     let mut claims = Vec::new();
     for field in ["grid", "random"] {
-        let steps = STEPS.windows(2).map(|pair| {
-            let rise = ratio(hops(field, pair[1]), hops(field, pair[0]));
-            (pair[1], rise.map(|rise| Estimate { value: -rise.value, ..rise }))
-        });
-        // The smallest of the negatives is the largest rise.
-        let worst = smallest(steps).map(|(m, rise)| (m, Estimate { value: -rise.value, ..rise }));
-        claims.push(Claim::holds(
-            format!("Mean hops do not rise with m ({field}, tolerance 2%)"),
-            "non-increasing",
-            worst.map_or_else(
-                || "nothing".into(),
-                |(m, rise)| format!("largest step, to m = {m}: times {rise}"),
-            ),
-            between(table, worst.map(|(_, rise)| rise), 0.0, 1.02),
-        ));
+        let steps =
+            STEPS.windows(2).map(|pair| (pair[1], hops(field, pair[1]) / hops(field, pair[0])));
+        let (shown, worst) =
+            extreme(most(steps), |m, rise| format!("largest step, to m = {m}: times {rise}"));
+        let sentence = format!("Mean hops do not rise with m, times ({field})");
+        claims.push(data.claim(sentence, "non-increasing").showing(shown).at_most(worst, 1.02));
     }
-    let saved = reduction(hops("random", 3.0), hops("random", 0.0));
-    claims.push(at_least_percent(
-        table,
-        "At m = 3 messages go less than half as far as SWIM's (random)",
-        "ours alone",
-        saved,
-        50.0,
-    ));
+    claims.push(
+        data.claim("By how much less far than SWIM's messages go at m = 3 (random)", "ours alone")
+            .percent()
+            .at_least(reduction(hops("random", 3.0), hops("random", 0.0)), 50.0),
+    );
     claims
 }
 
-fn local_figure(table: &Table) -> Vec<Figure> {
+fn local_figure(data: &Table) -> Vec<Figure> {
     let row = |(colour, field): (usize, &'static str)| {
         let cells = STEPS.map(|m| (m, near_name(field, m)));
-        Series::cells(field, colour, table, "mean_hops", cells)
+        Series::cells(field, colour, data, Metric::MeanHops, cells)
     };
-    vec![exponent_figure(
-        "bw-medley-local",
-        "Transmissions for each message",
-        "hops",
-        ["random", "grid"].into_iter().enumerate().map(row).collect(),
-    )]
+    let series = ["random", "grid"].into_iter().enumerate().map(row).collect();
+    vec![exponent_figure("bw-medley-local", "Transmissions for each message", "hops", series)]
 }

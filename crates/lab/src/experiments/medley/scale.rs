@@ -1,14 +1,7 @@
 //! Groups of 32 to 2048 at one density: figure 4.6.
 
-use super::{
-    FIELD, Form, STRATEGIES, between, bounded, dfdt, fit, ratio, smallest, strategic, time,
-};
-use crate::{
-    claim::{Claim, Estimate, short},
-    experiment::{Cell, Experiment, Size},
-    figure::{Axis, Figure, Series},
-    table::Table,
-};
+use super::*;
+use crate::estimate::fit;
 
 pub(super) fn all() -> Vec<Experiment> {
     vec![Experiment {
@@ -17,40 +10,34 @@ pub(super) fn all() -> Vec<Experiment> {
         source: "Fig. 4.6",
         cells: |size| {
             let cell = |strategy, nodes| {
-                let cell = Cell::new(size_name(strategy, nodes), FIELD, runs(size, nodes));
+                let cell = Cell::new(size_name(strategy, nodes), MEDLEY_FIELD, runs(size, nodes));
                 let cell = cell.set("duration", "500s").set("fault.0.at", "100s");
                 strategic(of_size(cell, nodes), Form::Published, strategy, 3)
             };
-            let all = STRATEGIES.iter().flat_map(|(strategy, _)| {
-                SIZES
-                    .iter()
-                    .filter(|&&nodes| nodes <= most(size))
-                    .map(|&nodes| cell(strategy, nodes))
-            });
-            all.collect()
+            let all = |strategy| sizes(size).map(move |nodes| cell(strategy, nodes));
+            STRATEGIES.into_iter().flat_map(all).collect()
         },
         claims: figure_4_6_claims,
         figures: figure_4_6,
     }]
 }
 
-const SIZES: [u32; 7] = [32, 64, 128, 256, 512, 1_024, 2_048];
-
 /// The largest group that is run.
-fn most(size: Size) -> u32 {
-    match size {
-        Size::Full => 2_048,
-        Size::Quick => 256,
-    }
+fn largest(size: Size) -> u32 {
+    size.pick(2_048, 256)
+}
+
+/// The sizes that are run.
+fn sizes(size: Size) -> impl Iterator<Item = u32> + Clone {
+    let all = [32, 64, 128, 256, 512, 1_024, 2_048];
+    all.into_iter().filter(move |&nodes| nodes <= largest(size))
 }
 
 fn runs(size: Size, nodes: u32) -> u64 {
-    match (size, nodes) {
-        (Size::Full, ..=64) => 1_000,
-        (Size::Full, _) => 200,
-        (Size::Quick, ..=64) => 60,
-        (Size::Quick, ..=128) => 30,
-        (Size::Quick, _) => 15,
+    match nodes {
+        ..=64 => size.pick(1_000, 60),
+        65..=128 => size.pick(200, 30),
+        _ => size.pick(200, 15),
     }
 }
 
@@ -58,113 +45,91 @@ fn size_name(strategy: &str, nodes: u32) -> String {
     format!("{strategy} n={nodes}")
 }
 
-/// A group at the density of the chapter: 49 nodes on 225 square metres.
-pub(super) fn of_size(cell: Cell, nodes: u32) -> Cell {
-    let side = libm::sqrt(f64::from(nodes) * 225.0 / 49.0);
-    cell.set("network.nodes", nodes).set("network.placement.side", format!("{side:.3}"))
+/// `msdm`: until half of the group knows.
+fn half(data: &Table, strategy: &str, nodes: u32) -> Estimate {
+    time(data, size_name(strategy, nodes), Metric::MedianDissemination)
 }
 
-/// The sizes that were run.
-fn sizes(table: &Table) -> impl Iterator<Item = u32> + Clone {
-    let most = most(table.size());
-    SIZES.into_iter().filter(move |&nodes| nodes <= most)
-}
-
-fn figure_4_6_claims(table: &Table) -> Vec<Claim> {
-    let cell = size_name;
-    let half = |strategy, nodes| time(table, &cell(strategy, nodes), "median_dissemination");
+fn figure_4_6_claims(data: &Table) -> Vec<Claim> {
+    let sizes = || sizes(data.size());
+    let half = |strategy, nodes| half(data, strategy, nodes);
     let mut claims = Vec::new();
-    let flat = STRATEGIES.map(|(strategy, _)| {
-        let all = || sizes(table).map(|n| (n, time(table, &cell(strategy, n), "first_detection")));
-        let least = smallest(all())?.1;
-        let (_, most) = super::largest(all())?;
-        Some((strategy, most.over(least)))
+    let flat = STRATEGIES.map(|strategy| {
+        let all = || sizes().map(|n| ((), first_detection(data, size_name(strategy, n))));
+        (strategy, value_of(most(all())) / value_of(least(all())))
     });
-    let worst = super::largest(
-        flat.iter().map(|one| one.map_or(("", None), |(strategy, ratio)| (strategy, Some(ratio)))),
+    let (worst, ratio) = extreme(most(flat), |strategy, ratio| format!("{ratio} ({strategy})"));
+    claims.push(
+        data
+            .claim("The mean first detection does not depend on the group, largest over smallest, every strategy", "constant")
+            .showing(worst)
+            .at_most(ratio, 1.12),
     );
-    let all_there = flat.iter().all(Option::is_some);
-    claims.push(Claim::holds(
-        "The mean first detection does not depend on the group: largest over smallest at most 1.12, every strategy",
-        "constant",
-        worst.map_or_else(|| "nothing".into(), |(strategy, ratio)| format!("{ratio} ({strategy})")),
-        all_there && between(table, worst.map(|(_, ratio)| ratio), 1.0, 1.12),
-    ));
-    let largest = most(table.size());
-    for strategy in ["medley", "both"] {
-        let growth = ratio(half(strategy, largest), half(strategy, 32));
-        let published = if strategy == "medley" { "3.75 for 2048" } else { "3.70 for 2048" };
-        let sentence = format!("msdm grows at most 8-fold from 32 to {largest} nodes ({strategy})");
-        claims.push(bounded(table, sentence, published, growth, 0.0, 8.0));
+    let end = largest(data.size());
+    for (strategy, published) in [("medley", "3.75 for 2048"), ("both", "3.70 for 2048")] {
+        claims.push(
+            data.claim(
+                format!("How many-fold msdm grows from 32 to {end} nodes ({strategy})"),
+                published,
+            )
+            .at_most(half(strategy, end) / half(strategy, 32), 8.0),
+        );
         let points = |x: fn(f64) -> f64| {
-            let point = |n: u32| Some((x(f64::from(n)), half(strategy, n)?.value));
-            sizes(table).map(point).collect::<Option<Vec<_>>>()
+            sizes().map(|n| (x(f64::from(n)), half(strategy, n))).collect::<Vec<_>>()
         };
-        let (log, root) = (points(libm::log2), points(libm::sqrt));
-        let [log, root] = [log, root].map(|points| points.map(|points| fit(&points)));
-        claims.push(Claim::holds(
-            format!("msdm is a + b log2 N ({strategy})"),
-            "R² at least 0.8",
-            match (log, root) {
-                (Some(log), Some(root)) => format!("R² = {log:.3}; {root:.3} for a + b √N"),
-                _ => "nothing".into(),
-            },
-            log.is_some_and(|log| log >= 0.8),
-        ));
+        let root: Vec<_> = points(libm::sqrt).into_iter().map(|(x, y)| (x, y.value)).collect();
+        let log: Vec<_> = points(libm::log2).into_iter().map(|(x, y)| (x, y.value)).collect();
+        claims.push(
+            data.claim(format!("msdm is a + b log2 N ({strategy})"), "O(log N)")
+                .showing(format!("R² = {:.3}; {:.3} for a + b √N", fit(&log), fit(&root)))
+                .linear(&points(libm::log2), 0.8),
+        );
     }
-    let quotients = || {
-        sizes(table).filter(|&n| n >= 64).map(|n| (n, ratio(half("both", n), half("medley", n))))
-    };
-    let worst = super::largest(quotients());
-    claims.push(Claim::holds(
-        "Both feedbacks bring msdm to 0.8 of Medley's at most, at every N from 64",
-        "0.66 to 0.73",
-        worst.map_or_else(|| "nothing".into(), |(n, ratio)| format!("at most {ratio} (N = {n})")),
-        quotients().all(|(_, ratio)| between(table, ratio, 0.0, 0.8)),
-    ));
-    let missing =
-        |strategy, n| table.estimate(&cell(strategy, n), "incomplete").map(|one| 100.0 * one.value);
-    let pairs = || sizes(table).map(|n| (missing("both", n), missing("medley", n)));
-    let fewer = pairs().all(|pair| matches!(pair, (Some(both), Some(medley)) if both <= medley));
-    let shares = [missing("medley", largest), missing("both", largest)];
-    claims.push(Claim::holds(
-        format!("With both no more nodes never hear of the crash than with none, at every N (shown: Medley, both at {largest})"),
-        "0.30 and about 0.01% at 2048",
-        shares.map(|share| share.map_or("nothing".into(), |share| format!("{}%", short(share)))).join(", "),
-        fewer,
-    ));
+    let quotients: Vec<_> =
+        sizes().filter(|&n| n >= 64).map(|n| (n, half("both", n) / half("medley", n))).collect();
+    let (worst, _) =
+        extreme(most(quotients.iter().copied()), |n, ratio| format!("at most {ratio} (N = {n})"));
+    claims.push(
+        data.claim("msdm of both feedbacks by Medley's, at every N from 64", "0.66 to 0.73")
+            .showing(worst)
+            .at_most(quotients.into_iter().map(|(_, ratio)| ratio).collect::<Vec<_>>(), 0.8),
+    );
+    let missing = |strategy, n| data.estimate(size_name(strategy, n), Metric::Incomplete) * 100.0;
+    let fewer = sizes().all(|n| missing("both", n).value <= missing("medley", n).value);
+    let shares = [missing("medley", end), missing("both", end)];
+    claims.push(
+        data
+            .claim(
+                format!("With both no more nodes never hear of the crash than with none, at every N (shown: Medley, both at {end})"),
+                "0.30 and about 0.01% at 2048",
+            )
+            .holds(list(shares.map(percent)), fewer),
+    );
     claims
 }
 
-fn figure_4_6(table: &Table) -> Vec<Figure> {
+fn figure_4_6(data: &Table) -> Vec<Figure> {
     /// The vector figure of the authors.
-    const PUBLISHED: [(&str, [f64; 7]); 4] = [
-        ("medley", [48.0, 64.0, 122.0, 137.0, 149.0, 151.0, 180.0]),
-        ("active", [42.0, 59.0, 113.0, 131.0, 141.0, 150.0, 151.0]),
-        ("passive", [35.0, 46.0, 82.0, 97.0, 108.0, 113.0, 116.0]),
-        ("both", [33.0, 42.0, 80.0, 95.0, 103.0, 110.0, 122.0]),
+    const PUBLISHED: [[f64; 7]; 4] = [
+        [48.0, 64.0, 122.0, 137.0, 149.0, 151.0, 180.0],
+        [42.0, 59.0, 113.0, 131.0, 141.0, 150.0, 151.0],
+        [35.0, 46.0, 82.0, 97.0, 108.0, 113.0, 116.0],
+        [33.0, 42.0, 80.0, 95.0, 103.0, 110.0, 122.0],
     ];
-    let points = |value: &dyn Fn(u32) -> Option<Estimate>| {
-        sizes(table).map(|n| (f64::from(n), value(n))).collect::<Vec<_>>()
-    };
-    let (mut first, mut half) = (Vec::new(), Vec::new());
-    for (colour, (strategy, published)) in PUBLISHED.into_iter().enumerate() {
-        let cell = |n| size_name(strategy, n);
-        first.push(Series::measured(strategy, colour, points(&|n| dfdt(table, &cell(n)))));
-        let median = |n| time(table, &cell(n), "median_dissemination");
-        half.push(Series::measured(strategy, colour, points(&median)));
-        let line = sizes(table).map(f64::from).zip(published);
-        half.push(Series::analytic(format!("{strategy}, published"), colour, line));
+    let sizes = || sizes(data.size());
+    let (mut first, mut half_knows) = (Vec::new(), Vec::new());
+    for (colour, (strategy, published)) in STRATEGIES.into_iter().zip(PUBLISHED).enumerate() {
+        let dfdt = sizes().map(|n| (f64::from(n), dfdt(data, size_name(strategy, n))));
+        first.push(Series::measured(strategy, colour, dfdt));
+        let msdm = sizes().map(|n| (f64::from(n), half(data, strategy, n)));
+        half_knows.push(Series::measured(strategy, colour, msdm));
+        let line = sizes().map(f64::from).zip(published);
+        half_knows.push(Series::analytic(format!("{strategy}, published"), colour, line));
     }
-    let figure = |name: &str, title: &str, series| Figure {
-        name: name.into(),
-        title: title.into(),
-        x: Axis::log("nodes"),
-        y: Axis::linear("time units of 100 ms"),
-        series,
-    };
+    let axes = || (Axis::log("nodes"), Axis::linear(UNITS));
+    let (dfdt, msdm) = (BEYOND_FLOOR, "From the first detection until half of the group knows");
     vec![
-        figure("wang-fig-4.6-dfdt", "First detection less the 180 units it takes at least", first),
-        figure("wang-fig-4.6-msdm", "From the first detection until half of the group knows", half),
+        Figure::new("wang-fig-4.6-dfdt", dfdt, axes(), first),
+        Figure::new("wang-fig-4.6-msdm", msdm, axes(), half_knows),
     ]
 }

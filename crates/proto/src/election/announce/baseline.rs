@@ -30,7 +30,7 @@ use crate::{
     id::{NodeId, Peer},
     leadership::{Election, Leadership, Mode, Why},
     machine::{Input, InputOf, Machine, OutboxOf, Rejected},
-    mechanism::timers::{TimerKind, Timers},
+    mechanism::timers::{Timers, timer_kinds},
     rng::{Rng, Seed},
     time::{Duration, Time},
     wire::{DecodeError, Reader, Sink, Wire},
@@ -71,13 +71,7 @@ pub enum Timer {
     Suppress,
 }
 
-impl TimerKind for Timer {
-    const ALL: &'static [Self] = &[Self::Announce, Self::Listen, Self::Suppress];
-
-    fn index(self) -> usize {
-        self as usize
-    }
-}
+timer_kinds!(Timer: Announce, Listen, Suppress);
 
 /// What the three have in common: who we are and what is due.
 #[derive(Clone, Debug, PartialEq)]

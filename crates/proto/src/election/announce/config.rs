@@ -85,7 +85,7 @@ impl Hash for Criterion {
 /// What a better newcomer may do to a leader in office (R-M4).
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
 pub enum Tenure {
-    /// Take over.
+    /// A better newcomer takes over.
     #[default]
     Preemptive,
     /// Nothing, once the leader has led for the listen timeout (H-7).

@@ -25,7 +25,7 @@ pub enum Message {
         /// The counter of the sender's last token; zero and ignored in the base forms.
         epoch: u64,
     },
-    /// Who leads?
+    /// Asks who leads.
     Query {
         /// Counts the sender's messages within its boot.
         sequence: u64,

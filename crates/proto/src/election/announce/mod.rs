@@ -5,7 +5,7 @@
 //! LE-S that never waits ([`Suppression::None`]); LE-M is LE-S in which the earliest to wake is the
 //! best ([`Criterion::Wake`]). What the chapter leaves to future work is chosen in the [`Config`]:
 //! goodbyes ([`Bye`]), questions ([`Entry`]), and leaders that newcomers do not disturb ([`Tenure`]).
-//! More than one leader is [`several`]; what to compare with is [`baseline`].
+//! More than one leader is `several`; what to compare with is `baseline`; both need the feature `research`.
 //!
 //! ```text
 //! Idle        --Start-----------------> Suppressing  arm Suppress (wait of zero: Leading)
@@ -127,6 +127,7 @@ use crate::{
     time::{Duration, Time},
 };
 
+#[cfg(feature = "research")]
 pub mod baseline;
 mod config;
 mod departure;
@@ -134,8 +135,10 @@ mod epochs;
 mod message;
 mod query;
 mod role;
+#[cfg(feature = "research")]
 pub mod several;
 #[cfg(test)]
+#[cfg(feature = "research")]
 mod tests;
 
 /// What must survive a restart (H-12). The boot number must too, but belongs to the host.

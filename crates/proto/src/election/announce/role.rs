@@ -1,7 +1,7 @@
 //! What a node is doing, what it waits for, and what it is compared by.
 
 use super::Claim;
-use crate::{id::Peer, mechanism::timers::TimerKind, time::Time};
+use crate::{id::Peer, mechanism::timers::timer_kinds, time::Time};
 
 /// The deadlines this machine keeps; declaration order breaks ties at one instant.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
@@ -28,23 +28,7 @@ pub enum Timer {
     Return,
 }
 
-impl TimerKind for Timer {
-    const ALL: &'static [Self] = &[
-        Self::Announce,
-        Self::Listen,
-        Self::Suppress,
-        Self::Answer,
-        Self::Hint,
-        Self::Query,
-        Self::Reply,
-        Self::Bye,
-        Self::Return,
-    ];
-
-    fn index(self) -> usize {
-        self as usize
-    }
-}
+timer_kinds!(Timer: Announce, Listen, Suppress, Answer, Hint, Query, Reply, Bye, Return);
 
 /// What a node is doing. The chapter's `leader == me` is both suppressing and leading; an application
 /// may act only in the second (A-24, H-14).
@@ -62,7 +46,7 @@ pub enum Role {
         /// When the question was asked.
         since: Time,
     },
-    /// Announces.
+    /// It leads, and announces that.
     Leading {
         /// When leadership was claimed.
         since: Time,
@@ -73,12 +57,12 @@ pub enum Role {
     },
     /// Does not stand, and has heard nobody who leads.
     Watching {
-        /// Since when.
+        /// When it began to watch.
         since: Time,
     },
     /// Listens to somebody better.
     Following {
-        /// Whom.
+        /// The life that it follows.
         leader: Peer,
         /// When it was last heard.
         heard: Time,

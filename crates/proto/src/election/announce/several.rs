@@ -34,7 +34,7 @@ use crate::{
     id::{NodeId, Peer},
     leadership::{Election, Leadership, Mode, Why},
     machine::{Input, InputOf, Machine, OutboxOf, Rejected},
-    mechanism::timers::{TimerKind, Timers},
+    mechanism::timers::{Timers, timer_kinds},
     rng::{Rng, Seed},
     time::{Duration, Time},
 };
@@ -121,13 +121,7 @@ pub enum Timer {
     Suppress,
 }
 
-impl TimerKind for Timer {
-    const ALL: &'static [Self] = &[Self::Announce, Self::Listen, Self::Suppress];
-
-    fn index(self) -> usize {
-        self as usize
-    }
-}
+timer_kinds!(Timer: Announce, Listen, Suppress);
 
 /// What a node is doing.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -165,7 +159,7 @@ pub struct Several {
     role: Role,
     started: bool,
     sequence: u64,
-    /// Best first.
+    /// Those heard of, the best first.
     heard: Vec<Heard>,
 }
 

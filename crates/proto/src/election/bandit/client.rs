@@ -37,7 +37,7 @@ pub enum ConfigError {
     /// It would ask without pause.
     #[error("{name} must be longer than zero")]
     NoTime {
-        /// What.
+        /// The setting that is wrong.
         name: &'static str,
     },
 }
@@ -113,7 +113,7 @@ enum Stage {
     Finished,
 }
 
-/// A client.
+/// A client that sends requests to whomever it takes for the leader.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Client {
     me: Peer,

@@ -47,7 +47,7 @@ enum Listing {
     /// Nothing, or it said goodbye.
     Unsaid,
     There,
-    /// Given up.
+    /// The membership has given it up.
     Away,
 }
 
@@ -91,6 +91,7 @@ impl Common {
     }
 
     /// `f`: how many may be down while a majority is up.
+    #[cfg(feature = "research")]
     pub(super) fn tolerated(&self) -> usize {
         self.members.len().saturating_sub(1) / 2
     }
@@ -120,6 +121,7 @@ impl Common {
     }
 
     /// Our own candidates, best first.
+    #[cfg(feature = "research")]
     pub(super) fn candidates(&mut self, length: usize, failed: Option<usize>) -> Vec<usize> {
         let length = self.config.candidates.map_or(length, usize::from);
         self.chooser.list(length, failed, &mut self.rng)
@@ -318,6 +320,7 @@ impl Common {
     }
 
     /// All that a crash takes away, estimates aside.
+    #[cfg(feature = "research")]
     pub(super) fn lose_volatile(&mut self) {
         self.ping = None;
         self.doubt = None;

@@ -15,12 +15,32 @@ use crate::{hash::Real, time::Duration};
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
 pub enum Profile {
     /// The text to the letter. Two may lead at once.
+    #[cfg(feature = "research")]
     Published,
     /// What the authors' program does, by which the figures were made.
+    #[cfg(feature = "research")]
     Reference,
     /// Terms, one vote of each node in a term, candidates that live: at most one leader to a term.
     #[default]
     Hardened,
+}
+
+impl Profile {
+    /// Whether it follows the text to the letter.
+    const fn is_published(self) -> bool {
+        match self {
+            #[cfg(feature = "research")]
+            Self::Published => true,
+            #[cfg(feature = "research")]
+            Self::Reference => false,
+            Self::Hardened => false,
+        }
+    }
+
+    /// Whether it does what the authors' program does.
+    pub(super) const fn is_reference(self) -> bool {
+        !self.is_published() && !matches!(self, Self::Hardened)
+    }
 }
 
 /// How a node turns what it believes into candidates.
@@ -40,21 +60,21 @@ pub enum Policy {
     },
     /// UCB on samples that count for less the older they are.
     DiscountedUcb {
-        /// `c`.
+        /// How much the bonus weighs (`c`).
         weight: f64,
         /// `γ`: what a sample is worth after one more [interval](Config::with_sample).
         discount: f64,
     },
     /// UCB on the last samples alone.
     SlidingUcb {
-        /// `c`.
+        /// How much the bonus weighs (`c`).
         weight: f64,
         /// `τ`: how many, of all nodes together.
         window: u32,
     },
     /// The least of costs drawn from what is believed (Thompson sampling).
     Thompson {
-        /// `γ`.
+        /// What a sample is worth after one more interval (`γ`).
         discount: f64,
     },
     /// RLE: at random, whatever is believed.
@@ -91,7 +111,7 @@ impl Policy {
 /// What is believed of somebody nothing is known of: a normal distribution, cut off.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Prior {
-    /// Its mean.
+    /// The mean of the prior.
     pub mean: f64,
     /// Its standard deviation.
     pub deviation: f64,
@@ -192,7 +212,7 @@ pub enum ConfigError {
     /// Not a probability.
     #[error("{name} {value} must be from 0 to 1")]
     NotAShare {
-        /// What.
+        /// The setting that is wrong.
         name: &'static str,
         /// The value asked for.
         value: f64,
@@ -200,7 +220,7 @@ pub enum ConfigError {
     /// Not a number, or less than nothing.
     #[error("{name} {value} must be a number from 0 on")]
     Negative {
-        /// What.
+        /// The setting that is wrong.
         name: &'static str,
         /// The value asked for.
         value: f64,
@@ -208,7 +228,7 @@ pub enum ConfigError {
     /// Nothing would be remembered, or nobody named.
     #[error("{name} must be at least 1")]
     Zero {
-        /// What.
+        /// The setting that is wrong.
         name: &'static str,
     },
     /// More than there can be members.
@@ -220,13 +240,13 @@ pub enum ConfigError {
     /// It would act without pause.
     #[error("{name} must be longer than zero")]
     NoTime {
-        /// What.
+        /// The setting that is wrong.
         name: &'static str,
     },
     /// A buffer keeps what these policies forget by other means, or never use.
     #[error("a buffer needs epsilon-greedy or ucb, this is {policy:?}")]
     BufferNeedsMean {
-        /// The policy.
+        /// The policy that keeps no buffer.
         policy: Policy,
     },
     /// Terms rest on Borda counts and living candidates.
@@ -238,33 +258,22 @@ impl Config {
     /// The values of the report and of the program; hardened as fits links of up to 100 ms.
     pub const fn new(profile: Profile, policy: Policy) -> Self {
         let seconds = Duration::from_secs;
-        let (tally, eligible) = match profile {
-            Profile::Published => (Tally::Approval(Ties::Lowest), Eligible::Anybody),
-            Profile::Reference => (Tally::Approval(Ties::Highest), Eligible::Anybody),
-            Profile::Hardened => (Tally::Borda, Eligible::Living),
+        let (published, reference) = (profile.is_published(), profile.is_reference());
+        let (tally, eligible) = match (published, reference) {
+            (true, _) => (Tally::Approval(Ties::Lowest), Eligible::Anybody),
+            (_, true) => (Tally::Approval(Ties::Highest), Eligible::Anybody),
+            _ => (Tally::Borda, Eligible::Living),
         };
-        let (mean, deviation) = match profile {
-            Profile::Published => (0.2, 0.1),
-            Profile::Reference | Profile::Hardened => (0.1, 0.05),
-        };
-        let (low, high) = match profile {
-            Profile::Published | Profile::Reference => (0.0, 1.0),
-            Profile::Hardened => (0.01, 0.99),
-        };
+        let (mean, deviation) = if published { (0.2, 0.1) } else { (0.1, 0.05) };
+        let (low, high) = if published || reference { (0.0, 1.0) } else { (0.01, 0.99) };
         Self {
             profile,
             policy,
             buffer: None,
-            candidates: match (profile, policy) {
-                (Profile::Published, Policy::Random) => Some(1),
-                _ => None,
-            },
+            candidates: if published && matches!(policy, Policy::Random) { Some(1) } else { None },
             tally,
             eligible,
-            penalty: match profile {
-                Profile::Published | Profile::Hardened => 1.0,
-                Profile::Reference => 0.5,
-            },
+            penalty: if reference { 0.5 } else { 1.0 },
             prior: Prior { mean, deviation, low, high },
             // Nobody learns from them where nothing is learnt.
             pings: match policy {
@@ -272,19 +281,16 @@ impl Config {
                 _ => Some(Pings { pause: seconds(10), reply: seconds(2) }),
             },
             waits: Waits {
-                suspect: match profile {
-                    Profile::Published | Profile::Hardened => seconds(1),
-                    Profile::Reference => Duration::ZERO,
-                },
+                suspect: if reference { Duration::ZERO } else { seconds(1) },
                 share: seconds(3),
-                collect: match profile {
-                    Profile::Published => seconds(1),
-                    Profile::Reference => seconds(3),
-                    Profile::Hardened => Duration::from_millis(300),
+                collect: match (published, reference) {
+                    (true, _) => seconds(1),
+                    (_, true) => seconds(3),
+                    _ => Duration::from_millis(300),
                 },
-                confirm: match profile {
-                    Profile::Published | Profile::Reference => seconds(2),
-                    Profile::Hardened => Duration::from_millis(400),
+                confirm: match published || reference {
+                    true => seconds(2),
+                    false => Duration::from_millis(400),
                 },
             },
             gap: seconds(12),

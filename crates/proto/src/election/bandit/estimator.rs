@@ -75,7 +75,7 @@ impl Estimates {
         Self::of((0..nodes).map(draw).collect())
     }
 
-    /// Exactly these.
+    /// The estimates with exactly these arms.
     pub fn of(arms: Vec<Arm>) -> Self {
         Self { arms, total: 0, memory: Memory::default(), window: VecDeque::new() }
     }

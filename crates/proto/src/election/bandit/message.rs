@@ -22,21 +22,21 @@ pub enum Message {
     },
     /// It is done. The sender leads.
     Reply {
-        /// Which request.
+        /// The number of the request.
         number: u64,
         /// Since which term.
         term: u64,
     },
     /// The leader tells the others of a request.
     RequestBroadcast {
-        /// Which.
+        /// The request that it is about.
         request: Request,
         /// Under which term.
         term: u64,
     },
     /// It was heard.
     ReplyBroadcast {
-        /// Which.
+        /// The request that it is about.
         request: Request,
         /// Under which term.
         term: u64,
@@ -45,7 +45,7 @@ pub enum Message {
     ShareCandidate {
         /// In which term.
         term: u64,
-        /// Whom.
+        /// The candidates, the best first.
         list: Vec<NodeId>,
     },
     /// The sender leads.
@@ -57,7 +57,7 @@ pub enum Message {
     },
     /// The sender's one vote of a term is for the receiver. Hardened only.
     Vote {
-        /// Which term.
+        /// The term of the vote.
         term: u64,
     },
     /// What was said is out of date. Hardened only.
@@ -69,7 +69,7 @@ pub enum Message {
     },
     /// The leader lives. Hardened only.
     Heartbeat {
-        /// Its term.
+        /// The term of the sender.
         term: u64,
     },
     /// It was heard.
@@ -79,7 +79,7 @@ pub enum Message {
     },
     /// The sender leads no longer, of its own accord. Hardened only.
     Resigned {
-        /// Its term.
+        /// The term of the sender.
         term: u64,
     },
     /// A clearly better leader than the receiver is there, as far as the sender knows. Hardened only.
@@ -97,9 +97,9 @@ pub enum Message {
         /// To tell answers apart.
         nonce: u64,
     },
-    /// Yes.
+    /// Answers a ping.
     PingReply {
-        /// As asked.
+        /// The number that the ping carried.
         nonce: u64,
     },
 }
@@ -107,7 +107,7 @@ pub enum Message {
 /// A request of a client.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub struct Request {
-    /// Whose.
+    /// The client that made it.
     pub client: NodeId,
     /// Which of its requests.
     pub number: u64,
@@ -139,35 +139,35 @@ impl Message {
 /// The kinds of [`Message`].
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub enum Kind {
-    /// [`Message::ClientRequest`].
+    /// That of [`Message::ClientRequest`].
     ClientRequest,
-    /// [`Message::Reply`].
+    /// That of [`Message::Reply`].
     Reply,
-    /// [`Message::RequestBroadcast`].
+    /// That of [`Message::RequestBroadcast`].
     RequestBroadcast,
-    /// [`Message::ReplyBroadcast`].
+    /// That of [`Message::ReplyBroadcast`].
     ReplyBroadcast,
-    /// [`Message::ShareCandidate`].
+    /// That of [`Message::ShareCandidate`].
     ShareCandidate,
-    /// [`Message::ConfirmElection`].
+    /// That of [`Message::ConfirmElection`].
     ConfirmElection,
-    /// [`Message::Vote`].
+    /// That of [`Message::Vote`].
     Vote,
-    /// [`Message::TermHint`].
+    /// That of [`Message::TermHint`].
     TermHint,
-    /// [`Message::Heartbeat`].
+    /// That of [`Message::Heartbeat`].
     Heartbeat,
-    /// [`Message::HeartbeatAck`].
+    /// That of [`Message::HeartbeatAck`].
     HeartbeatAck,
-    /// [`Message::Resigned`].
+    /// That of [`Message::Resigned`].
     Resigned,
-    /// [`Message::Ping`].
+    /// That of [`Message::Ping`].
     Ping,
-    /// [`Message::PingReply`].
+    /// That of [`Message::PingReply`].
     PingReply,
-    /// [`Message::Objection`].
+    /// That of [`Message::Objection`].
     Objection,
-    /// [`Message::Admission`].
+    /// That of [`Message::Admission`].
     Admission,
 }
 

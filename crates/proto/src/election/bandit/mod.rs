@@ -106,7 +106,9 @@
 
 use alloc::{sync::Arc, vec::Vec};
 
-use self::{common::Common, rounds::Rounds, terms::Terms};
+#[cfg(feature = "research")]
+use self::rounds::Rounds;
+use self::{common::Common, terms::Terms};
 pub use self::{
     config::{Config, ConfigError, Eligible, Pings, Policy, Prior, Profile, Waits},
     message::{Kind, MAX_MEMBERS, Message, Request},
@@ -117,21 +119,24 @@ use crate::{
     id::{NodeId, Peer},
     leadership::{Election, Leadership, Mode, Why},
     machine::{Input, InputOf, Machine, OutboxOf, Rejected},
-    mechanism::timers::TimerKind,
+    mechanism::timers::{TimerKind, timer_kinds},
     rng::Seed,
     time::Time,
 };
 
+#[cfg(feature = "research")]
 pub mod client;
 mod common;
 mod config;
 pub mod estimator;
 mod message;
 pub mod policy;
+#[cfg(feature = "research")]
 mod rounds;
 mod tally;
 mod terms;
 #[cfg(test)]
+#[cfg(feature = "research")]
 mod tests;
 
 /// What is said of members from outside.
@@ -147,7 +152,7 @@ pub enum Feed {
     Left(Peer),
     /// The application says how a member does. What it says of this node all others are told. Hardened only.
     Reported {
-        /// Of whom.
+        /// The member that does badly.
         id: NodeId,
         /// How badly, in hundredths: 0 is as it should be.
         percent: u8,
@@ -186,7 +191,7 @@ pub struct Durable {
 /// What was learnt of one member.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Belief {
-    /// Whom.
+    /// The member that it is about.
     pub id: NodeId,
     /// How often it does not answer.
     pub mean: f64,
@@ -204,7 +209,7 @@ impl core::hash::Hash for Belief {
 /// What a node makes of one member.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Opinion {
-    /// Whom.
+    /// The member that it is about.
     pub id: NodeId,
     /// What it is believed to cost, from 0 to 1: how often it is not there or does badly.
     pub cost: f64,
@@ -261,25 +266,9 @@ impl Timer {
     const COUNT: usize = 11;
 }
 
-impl TimerKind for Timer {
-    const ALL: &'static [Self] = &[
-        Self::Suspect,
-        Self::Share,
-        Self::Collect,
-        Self::Resend,
-        Self::Confirm,
-        Self::Stand,
-        Self::Lease,
-        Self::Heartbeat,
-        Self::PingReply,
-        Self::PingNext,
-        Self::Sample,
-    ];
-
-    fn index(self) -> usize {
-        self as usize
-    }
-}
+timer_kinds!(
+    Timer: Suspect, Share, Collect, Resend, Confirm, Stand, Lease, Heartbeat, PingReply, PingNext, Sample
+);
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Role {
@@ -301,6 +290,7 @@ pub struct Bandit {
 /// How elections go.
 #[derive(Clone, Debug, PartialEq)]
 enum Contest {
+    #[cfg(feature = "research")]
     Rounds(Rounds),
     Terms(Terms),
 }
@@ -322,8 +312,9 @@ impl Bandit {
         };
         let mut common = Common::new(me, members, config, seed);
         let contest = match config.profile {
-            Profile::Published | Profile::Reference => Contest::Rounds(Rounds::new()),
             Profile::Hardened => Contest::Terms(Terms::new(&mut common, durable)),
+            #[cfg(feature = "research")]
+            Profile::Published | Profile::Reference => Contest::Rounds(Rounds::new()),
         };
         Self { common, role: Role::Idle { started: false }, contest }
     }
@@ -360,6 +351,7 @@ impl Bandit {
     /// Hardened: the highest term voted in, confirmed or hinted at, and the vote in it.
     pub fn ballot(&self) -> Option<(u64, Option<NodeId>)> {
         match &self.contest {
+            #[cfg(feature = "research")]
             Contest::Rounds(_) => None,
             Contest::Terms(terms) => Some((terms.term(), terms.voted_for())),
         }
@@ -378,6 +370,7 @@ impl Bandit {
         order.iter().for_each(|(_, timer)| timer.hash(state));
         (self.role == Role::Running).hash(state);
         match &self.contest {
+            #[cfg(feature = "research")]
             Contest::Rounds(rounds) => rounds.fingerprint(state),
             Contest::Terms(terms) => terms.fingerprint(&self.common, now, state),
         }
@@ -403,6 +396,7 @@ impl Bandit {
         }
         let common = &mut self.common;
         match &mut self.contest {
+            #[cfg(feature = "research")]
             Contest::Rounds(rounds) => rounds.on_message(common, now, from, message, out),
             Contest::Terms(terms) => terms.on_message(common, now, from, message, out),
         }
@@ -414,10 +408,13 @@ impl Bandit {
         }
         let common = &mut self.common;
         match (&mut self.contest, feed) {
-            (Contest::Rounds(rounds), Feed::Halted) => rounds.on_halt(common, now, true),
-            (Contest::Rounds(rounds), Feed::Restored) => rounds.on_halt(common, now, false),
-            // The text has no failure detector but its own.
-            (Contest::Rounds(_), _) => {}
+            #[cfg(feature = "research")]
+            (Contest::Rounds(rounds), feed) => match feed {
+                Feed::Halted => rounds.on_halt(common, now, true),
+                Feed::Restored => rounds.on_halt(common, now, false),
+                // The text has no failure detector but its own.
+                _ => {}
+            },
             (Contest::Terms(_), Feed::Up(peer)) => {
                 if let Some(place) = common.place_of(peer.id) {
                     common.present(place, peer.boot);
@@ -448,13 +445,16 @@ impl Bandit {
     }
 
     fn on_command(&mut self, now: Time, command: Command, out: &mut OutboxOf<Self>) {
-        let Contest::Terms(terms) = &mut self.contest else { return };
         let common = &mut self.common;
-        match command {
-            Command::Elect => terms.elect(common, now, out),
-            Command::Resign => terms.resign(common, now, true, out),
-            Command::Void => terms.resign(common, now, false, out),
-            Command::Observe(observes) => terms.observe(common, now, observes, out),
+        match (&mut self.contest, command) {
+            #[cfg(feature = "research")]
+            (Contest::Rounds(_), _) => {}
+            (Contest::Terms(terms), Command::Elect) => terms.elect(common, now, out),
+            (Contest::Terms(terms), Command::Resign) => terms.resign(common, now, true, out),
+            (Contest::Terms(terms), Command::Void) => terms.resign(common, now, false, out),
+            (Contest::Terms(terms), Command::Observe(observes)) => {
+                terms.observe(common, now, observes, out);
+            }
         }
     }
 
@@ -485,6 +485,7 @@ impl Machine for Bandit {
                 }
                 self.role = Role::Running;
                 match &mut self.contest {
+                    #[cfg(feature = "research")]
                     Contest::Rounds(rounds) => rounds.on_start(&mut self.common, now),
                     Contest::Terms(terms) => terms.on_start(&mut self.common, now),
                 }
@@ -496,6 +497,7 @@ impl Machine for Bandit {
                 while let Some(timer) = self.common.timers.take_due(now) {
                     let common = &mut self.common;
                     match &mut self.contest {
+                        #[cfg(feature = "research")]
                         Contest::Rounds(rounds) => rounds.on_timer(common, now, timer, out),
                         Contest::Terms(terms) => terms.on_timer(common, now, timer, out),
                     }
@@ -533,6 +535,7 @@ impl Election for Bandit {
         let common = &self.common;
         let doubted = common.doubt.is_some();
         match &self.contest {
+            #[cfg(feature = "research")]
             Contest::Rounds(rounds) => {
                 let Some((leader, settled, since)) = rounds.leader() else {
                     return unknown(Why::NotRunning);

@@ -54,7 +54,7 @@ impl Chooser {
 
     /// The candidate list (`B1` to `B4`): `length` nodes, best first. `failed` is the leader presumed failed.
     pub fn list(&mut self, length: usize, failed: Option<usize>, rng: &mut Rng) -> Vec<usize> {
-        if self.profile == Profile::Reference {
+        if self.profile.is_reference() {
             self.estimates.overwrite();
         }
         match self.policy {
@@ -123,20 +123,17 @@ impl Chooser {
     }
 
     fn belief(&self, node: usize) -> f64 {
-        match self.profile {
+        match self.profile.is_reference() {
             // A buffer that is full has overwritten it, one that is not says nothing.
-            Profile::Reference => self.estimates.arm(node).mean,
-            Profile::Published | Profile::Hardened => self.estimates.estimate(node),
+            true => self.estimates.arm(node).mean,
+            false => self.estimates.estimate(node),
         }
     }
 
     /// `t` and `n`: the program counts samples alone, the text the prior as well.
     fn counts(&self, node: usize) -> (f64, f64) {
         let arm = self.estimates.arm(node);
-        let seen = match self.profile {
-            Profile::Reference => arm.samples,
-            Profile::Published | Profile::Hardened => arm.weight,
-        };
+        let seen = if self.profile.is_reference() { arm.samples } else { arm.weight };
         (self.estimates.total() as f64, seen as f64)
     }
 
@@ -150,7 +147,7 @@ impl Chooser {
 
     /// Distinct nodes at random. The program draws one more, lest the failed leader take a place.
     fn explore(&self, length: usize, failed: Option<usize>, rng: &mut Rng) -> Vec<usize> {
-        let spare = usize::from(self.profile == Profile::Reference);
+        let spare = usize::from(self.profile.is_reference());
         let mut drawn = distinct(self.estimates.len(), length + spare, rng);
         if spare == 1 {
             drawn.retain(|&node| Some(node) != failed);
@@ -176,28 +173,29 @@ impl Chooser {
         rng: &mut Rng,
     ) -> Option<usize> {
         let nodes = self.estimates.len();
-        if self.profile == Profile::Reference && self.estimates.is_buffered() {
+        if self.profile.is_reference() && self.estimates.is_buffered() {
             return (nodes > 0).then(|| rng.below(nodes as u64) as usize);
         }
-        let value = |node: usize| match self.profile {
+        let value = |node: usize| match self.profile.is_reference() {
             // It prefers those it believes bad, and may ping itself.
-            Profile::Reference => {
+            true => {
                 let (total, seen) = self.counts(node);
                 self.estimates.arm(node).mean + bonus(PING_WEIGHT, total, seen)
             }
-            Profile::Published | Profile::Hardened => {
+            false => {
                 let seen = self.counts(node).1 + f64::from(u8::from(uncounted(node)));
                 // Of one exploration the logarithm is nothing, and all would be alike.
                 bonus(1.0, explored.max(2) as f64, seen)
             }
         };
-        let may = |&node: &usize| self.profile == Profile::Reference || Some(node) != me;
+        let may = |&node: &usize| self.profile.is_reference() || Some(node) != me;
         // The largest; the lowest number of equals, hence backwards.
         (0..nodes).filter(may).rev().max_by(|&a, &b| value(a).total_cmp(&value(b)))
     }
 
     /// The value of each node by which the program chooses whom to ping.
     #[cfg(test)]
+    #[cfg(feature = "research")]
     pub(super) fn reference_ping_values(&self) -> Vec<f64> {
         let value = |node| {
             let (total, seen) = self.counts(node);

@@ -15,6 +15,7 @@ use crate::{
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Profile {
     /// Topology Aware as published.
+    #[cfg(feature = "research")]
     TopologyAware {
         /// How often changes are sent (`Δ`); see [`tick`].
         tick: Duration,
@@ -22,6 +23,7 @@ pub enum Profile {
         probes: Probes,
     },
     /// CEL as published.
+    #[cfg(feature = "research")]
     Cel {
         /// With what probability somebody else's news is passed on (`ρ`).
         rho: f64,
@@ -29,6 +31,7 @@ pub enum Profile {
     /// The repaired core of both.
     LinkState(LinkState),
     /// Flooding Degree, the baseline of Topology Aware.
+    #[cfg(feature = "research")]
     Flooding {
         /// Which of its readings.
         reading: Reading,
@@ -40,6 +43,7 @@ pub enum Profile {
         numbered: bool,
     },
     /// Gómez-Calzado et al., the baseline of CEL.
+    #[cfg(feature = "research")]
     Gomez {
         /// What makes one leader better than another.
         order: Order,
@@ -52,18 +56,23 @@ impl Hash for Profile {
     fn hash<H: Hasher>(&self, state: &mut H) {
         mem::discriminant(self).hash(state);
         match *self {
+            #[cfg(feature = "research")]
             Self::TopologyAware { tick, probes } => (tick, probes).hash(state),
+            #[cfg(feature = "research")]
             Self::Cel { rho } => Real(rho).hash(state),
             Self::LinkState(settings) => settings.hash(state),
+            #[cfg(feature = "research")]
             Self::Flooding { reading, period, timeout, numbered } => {
                 (reading, period, timeout, numbered).hash(state);
             }
+            #[cfg(feature = "research")]
             Self::Gomez { order, period } => (order, period).hash(state),
         }
     }
 }
 
 /// What hearing a probe means.
+#[cfg(feature = "research")]
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
 pub enum Probes {
     /// A new link if there was none.
@@ -99,7 +108,7 @@ pub enum Spread {
     Tick(Duration),
     /// At once, others' news with probability `rho` and not where a twin will do so: hardened CEL.
     AtOnce {
-        /// The probability.
+        /// The probability of passing on somebody else's news.
         rho: f64,
         /// Whether twins are relied on (C6).
         prune: bool,
@@ -117,6 +126,7 @@ impl Hash for Spread {
 }
 
 /// How Flooding Degree is read: the text fits several (E16).
+#[cfg(feature = "research")]
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
 pub enum Reading {
     /// The leader speaks every period and every node passes that on.
@@ -131,6 +141,7 @@ pub enum Reading {
 }
 
 /// How Gómez-Calzado et al. compare leaders (E18).
+#[cfg(feature = "research")]
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
 pub enum Order {
     /// The one of the larger group, then the older, then the one of higher identity.
@@ -141,6 +152,13 @@ pub enum Order {
 }
 
 /// How much better a new leader must be (beyond the thesis).
+///
+/// ```
+/// use bellwether_proto::{Duration, node::{CentralSettings, Hysteresis}};
+///
+/// let mut settings = CentralSettings::default();
+/// settings.hysteresis = Some(Hysteresis { percent: 10, dwell: Duration::from_secs(30) });
+/// ```
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub struct Hysteresis {
     /// In percent of the score of the one there is.
@@ -170,9 +188,9 @@ pub enum ConfigError {
     /// Neighbours would be lost between two of their beacons.
     #[error("neighbours are given up after {timeout}, before their next beacon ({period})")]
     Timeout {
-        /// The wait.
+        /// How long a silent neighbour is believed.
         timeout: Duration,
-        /// The period.
+        /// The time between two beacons.
         period: Duration,
     },
     /// Digests would be rarer while there is news than while there is none.
@@ -180,9 +198,9 @@ pub enum ConfigError {
         "digests come every {digest} while there is news, but every {quiet} while there is none"
     )]
     Digests {
-        /// With news.
+        /// The period while there is news.
         digest: Duration,
-        /// Without.
+        /// The period while there is none.
         quiet: Duration,
     },
     /// Nobody could know its neighbours' neighbours.
@@ -216,20 +234,29 @@ impl Config {
             if timeout <= period {
                 return Err(ConfigError::Timeout { timeout, period });
             }
+            #[cfg(feature = "research")]
             if matches!(profile, Profile::Gomez { .. }) {
                 return Err(ConfigError::NoBeacons);
             }
         }
+        #[cfg_attr(
+            not(feature = "research"),
+            expect(unused_mut, reason = "only flooding has another")
+        )]
         let mut criterion = Criterion::Closeness;
         match profile {
+            #[cfg(feature = "research")]
             Profile::TopologyAware { tick, .. } => positive("the tick", tick)?,
+            #[cfg(feature = "research")]
             Profile::Cel { rho } => probability(rho)?,
             Profile::LinkState(settings) => settings.check()?,
+            #[cfg(feature = "research")]
             Profile::Flooding { period, timeout, .. } => {
                 criterion = Criterion::Degree;
                 positive("the period", period)?;
                 positive("the leader's timeout", timeout)?;
             }
+            #[cfg(feature = "research")]
             Profile::Gomez { period, .. } => positive("the period", period)?,
         }
         Ok(Self { profile, detection, criterion, hysteresis: None })
@@ -269,7 +296,7 @@ impl Config {
         Ok(Self { hysteresis: Some(hysteresis), ..self })
     }
 
-    /// Which protocol.
+    /// Which protocol it speaks.
     pub const fn profile(&self) -> &Profile {
         &self.profile
     }
@@ -286,7 +313,9 @@ impl Config {
 
     fn has_map(&self) -> Result<(), ConfigError> {
         match self.profile {
+            #[cfg(feature = "research")]
             Profile::Flooding { .. } => Err(ConfigError::NoMap("flooding")),
+            #[cfg(feature = "research")]
             Profile::Gomez { .. } => Err(ConfigError::NoMap("gomez")),
             _ => Ok(()),
         }

@@ -29,7 +29,7 @@ use alloc::{
 };
 use core::ops::RangeInclusive;
 
-use super::{Context, Mark, Message, Timer, cel::is_pruned, config, first_number};
+use super::{Context, Mark, Message, Timer, config, first_number};
 use crate::{
     id::{NodeId, Peer},
     rng::{Rng, mix},
@@ -397,3 +397,10 @@ fn around(span: Duration, rng: &mut Rng) -> Duration {
 const ROOM: usize = crate::wire::MAX_DATAGRAM - crate::wire::SEAL_LEN - 6;
 /// Marks to a datagram: up to 24 bytes each, and 21 for the range.
 const MARKS: usize = (ROOM - 21) / 24;
+
+/// C6: whether a neighbour of smaller id hears just whom we hear, and so reaches whomever we would.
+pub(super) fn is_pruned(map: &Map) -> bool {
+    let own = map.own();
+    let smaller = own.neighbours().iter().take_while(|&&id| id < map.me());
+    smaller.filter_map(|&id| map.get(id)).any(|view| view.agrees(own))
+}

@@ -26,21 +26,21 @@ pub enum Message {
         first: NodeId,
         /// The last; it says of everybody between them who is not listed that the sender does not see it.
         last: NodeId,
-        /// By identity.
+        /// The marks, ordered by identity.
         marks: Arc<[Mark]>,
     },
     /// Follow this node (FD).
     Claim {
-        /// The node.
+        /// The node that claims to lead.
         leader: NodeId,
-        /// Its degree.
+        /// The degree of that node.
         value: u64,
         /// Counts its claims; zero as published.
         sequence: u64,
     },
     /// This node knows of nobody else (GC).
     Join {
-        /// The node.
+        /// The node that is alone.
         id: NodeId,
         /// When it started, in microseconds of its clock.
         born: u64,
@@ -49,7 +49,7 @@ pub enum Message {
     },
     /// This node leads (GC).
     Lead {
-        /// The node.
+        /// The node that leads.
         id: NodeId,
         /// When it started.
         born: u64,
@@ -63,7 +63,7 @@ pub enum Message {
 /// A change of one view (Topology Aware).
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub struct Update {
-    /// Whose view.
+    /// The node whose view it changes.
     pub source: NodeId,
     /// Whom it hears now and did not before, ascending.
     pub add: Arc<[NodeId]>,
@@ -78,9 +78,9 @@ pub struct Update {
 /// An entry in short.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub struct Mark {
-    /// Whose.
+    /// The node whose entry it is.
     pub id: NodeId,
-    /// Its clock.
+    /// The clock of that entry.
     pub clock: u64,
     /// A hash of its content.
     pub hash: u32,

@@ -7,13 +7,13 @@
 //!
 //! | profile | file | spreads |
 //! |---|---|---|
-//! | [`Profile::TopologyAware`] | `topology_aware` | the map to a new neighbour, else differences on a tick |
-//! | [`Profile::Cel`] | `cel` | the map, at once, with probability `ρ`, not where a twin does |
+//! | `TopologyAware` | `published/topology_aware` | the map to a new neighbour, else differences on a tick |
+//! | `Cel` | `published/cel` | the map, at once, with probability `ρ`, not where a twin does |
 //! | [`Profile::LinkState`] | `link_state` | whole entries of their owners, and digests that find what got lost |
-//! | [`Profile::Flooding`] | `flooding` | claims of the node of highest degree |
-//! | [`Profile::Gomez`] | `gomez` | claims of the leader of the largest group, or the oldest |
+//! | `Flooding` | `published/flooding` | claims of the node of highest degree |
+//! | `Gomez` | `published/gomez` | claims of the leader of the largest group, or the oldest |
 //!
-//! This file is what they share: neighbours, and the answer.
+//! This file is what they share: neighbours, and the answer. All but the link-state core need the feature `research`.
 //!
 //! ```text
 //! Idle    --Start-----------------> Running   arm Beacon
@@ -57,14 +57,13 @@ use core::convert::Infallible;
 
 use alloc::vec::Vec;
 
-use self::{
-    cel::Cel, flooding::Flooding, gomez::Gomez, link_state::LinkState as Core,
-    topology_aware::TopologyAware,
-};
+#[cfg(feature = "research")]
+pub use self::config::{Order, Probes, Reading};
+use self::link_state::LinkState as Core;
+#[cfg(feature = "research")]
+use self::published::Published;
 pub use self::{
-    config::{
-        Config, ConfigError, Hysteresis, LinkState, Order, Probes, Profile, Reading, Spread, tick,
-    },
+    config::{Config, ConfigError, Hysteresis, LinkState, Profile, Spread, tick},
     message::{Mark, Message, Update},
 };
 pub use crate::topology::{
@@ -82,15 +81,14 @@ use crate::{
     topology::{detector::Detector, map::Survey},
 };
 
-mod cel;
 mod config;
-mod flooding;
-mod gomez;
 mod link_state;
 mod message;
+#[cfg(feature = "research")]
+mod published;
 #[cfg(test)]
+#[cfg(feature = "research")]
 mod tests;
-mod topology_aware;
 
 /// Why a node wants to be woken.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
@@ -138,11 +136,9 @@ enum Phase {
 
 #[derive(Clone, Debug)]
 enum Protocol {
-    TopologyAware(TopologyAware),
-    Cel(Cel),
     LinkState(Core),
-    Flooding(Flooding),
-    Gomez(Gomez),
+    #[cfg(feature = "research")]
+    Published(Published),
 }
 
 /// The first number of a life, above those of past lives unless one of them counted further than most ever will.
@@ -161,22 +157,14 @@ struct Context<'a> {
 impl Central {
     /// A node that has not started yet. Nothing of a past life is needed but the boot number that the host keeps.
     pub fn new(me: Peer, config: Config, seed: Seed) -> Self {
-        let id = me.id;
         let (edges, protocol) = match config.profile {
-            Profile::TopologyAware { tick, probes } => {
-                let protocol = TopologyAware::new(id, tick, probes);
-                (Edges::AsStored, Protocol::TopologyAware(protocol))
-            }
-            Profile::Cel { rho } => (Edges::AsStored, Protocol::Cel(Cel::new(id, rho))),
             Profile::LinkState(settings) => {
                 (Edges::Mutual, Protocol::LinkState(Core::new(me, settings)))
             }
-            Profile::Flooding { reading, period, timeout, numbered } => {
-                let protocol = Flooding::new(me, reading, period, timeout, numbered);
-                (Edges::Mutual, Protocol::Flooding(protocol))
-            }
-            Profile::Gomez { order, period } => {
-                (Edges::Mutual, Protocol::Gomez(Gomez::new(me, order, period)))
+            #[cfg(feature = "research")]
+            profile => {
+                let (edges, published) = Published::new(me, profile);
+                (edges, Protocol::Published(published))
             }
         };
         Self {
@@ -188,7 +176,7 @@ impl Central {
             protocol,
             survey: Survey::new(edges, config.criterion),
             answer: None,
-            leader: id,
+            leader: me.id,
             doubted: None,
         }
     }
@@ -207,10 +195,9 @@ impl Central {
     /// What it knows; `None` for the baselines, which have no map.
     pub const fn map(&self) -> Option<&Map> {
         match &self.protocol {
-            Protocol::TopologyAware(it) => Some(&it.map),
-            Protocol::Cel(it) => Some(&it.map),
             Protocol::LinkState(it) => Some(&it.map),
-            Protocol::Flooding(_) | Protocol::Gomez(_) => None,
+            #[cfg(feature = "research")]
+            Protocol::Published(it) => it.map(),
         }
     }
 
@@ -258,11 +245,9 @@ impl Central {
         self.detector.start(now, &mut self.rng);
         let (protocol, mut context) = self.split(now, out);
         match protocol {
-            Protocol::TopologyAware(it) => it.start(&mut context),
-            Protocol::Cel(_) => {}
             Protocol::LinkState(it) => it.start(&mut context),
-            Protocol::Flooding(it) => it.start(&mut context),
-            Protocol::Gomez(it) => it.start(&mut context),
+            #[cfg(feature = "research")]
+            Protocol::Published(it) => it.start(&mut context),
         }
         Ok(())
     }
@@ -278,7 +263,8 @@ impl Central {
             return Err(Rejected::Loopback { from });
         }
         if let Message::Beacon = message {
-            if matches!(self.protocol, Protocol::Gomez(_)) {
+            #[cfg(feature = "research")]
+            if matches!(self.protocol, Protocol::Published(Published::Gomez(_))) {
                 return Err(Rejected::Unsolicited { from });
             }
             self.hear(now, from.id, out);
@@ -286,23 +272,12 @@ impl Central {
         }
         let (protocol, mut context) = self.split(now, out);
         match (protocol, message) {
-            (Protocol::TopologyAware(it), Message::Known(entries)) => it.learn(entries),
-            (Protocol::TopologyAware(it), Message::Updates(updates)) => it.apply(updates),
-            (Protocol::Cel(it), Message::Known(entries)) => it.learn(entries, &mut context),
             (Protocol::LinkState(it), Message::Entries(entries)) => it.learn(entries, &mut context),
             (Protocol::LinkState(it), Message::Digest { first, last, marks }) => {
                 it.compare(*first..=*last, marks, &mut context);
             }
-            (Protocol::Flooding(it), &Message::Claim { leader, value, sequence }) => {
-                it.hear(leader, value, sequence, &mut context);
-            }
-            (Protocol::Gomez(it), &Message::Join { id, born, sequence }) => {
-                it.on_join(from.id, id, born, sequence, &mut context);
-            }
-            (Protocol::Gomez(it), &Message::Lead { id, born, size, sequence }) => {
-                let claim = gomez::Claim { id, born, size, sequence };
-                it.on_lead(from.id, claim, &mut context);
-            }
+            #[cfg(feature = "research")]
+            (Protocol::Published(it), message) => return it.hear(from, message, &mut context),
             _ => return Err(Rejected::Unsolicited { from }),
         }
         Ok(())
@@ -317,11 +292,9 @@ impl Central {
         }
         let (protocol, mut context) = self.split(now, out);
         match protocol {
-            Protocol::TopologyAware(it) => it.due(&mut context),
-            Protocol::Cel(_) => {}
             Protocol::LinkState(it) => it.due(&mut context),
-            Protocol::Flooding(it) => it.due(&mut context),
-            Protocol::Gomez(it) => it.due(&mut context),
+            #[cfg(feature = "research")]
+            Protocol::Published(it) => it.due(&mut context),
         }
     }
 
@@ -341,36 +314,32 @@ impl Central {
     /// N2.
     fn hear(&mut self, now: Time, id: NodeId, out: &mut OutboxOf<Self>) {
         let new = self.detector.hear(now, id);
+        #[cfg(feature = "research")]
         let degree = self.detector.neighbours().len() as u64;
         let (protocol, mut context) = self.split(now, out);
         match protocol {
-            Protocol::TopologyAware(it) => it.up(id, new, &mut context),
-            _ if !new => {}
-            Protocol::Cel(it) => it.up(id, &mut context),
-            Protocol::LinkState(it) => it.up(id, &mut context),
-            Protocol::Flooding(it) => it.measure(degree, &mut context),
-            Protocol::Gomez(_) => {}
+            #[cfg(feature = "research")]
+            Protocol::Published(it) => it.up(id, new, degree, &mut context),
+            Protocol::LinkState(it) if new => it.up(id, &mut context),
+            Protocol::LinkState(_) => {}
         }
     }
 
     /// N3, of one that the detector has just given up.
     fn lose(&mut self, now: Time, id: NodeId, out: &mut OutboxOf<Self>) {
+        #[cfg(feature = "research")]
         let degree = self.detector.neighbours().len() as u64;
         let (protocol, mut context) = self.split(now, out);
         match protocol {
-            Protocol::TopologyAware(it) => it.down(id),
-            Protocol::Cel(it) => it.down(id, &mut context),
+            #[cfg(feature = "research")]
+            Protocol::Published(it) => it.down(id, degree, &mut context),
             Protocol::LinkState(it) => it.down(id, &mut context),
-            Protocol::Flooding(it) => it.measure(degree, &mut context),
-            Protocol::Gomez(_) => {}
         }
     }
 
     /// `LeaderChanged` is derived: whatever has happened, who is best now?
     fn conclude(&mut self, now: Time) {
         let map = match &self.protocol {
-            Protocol::TopologyAware(it) => &it.map,
-            Protocol::Cel(it) => &it.map,
             Protocol::LinkState(it) => {
                 debug_assert!(
                     it.hears(self.detector.neighbours()),
@@ -378,14 +347,14 @@ impl Central {
                 );
                 &it.map
             }
-            Protocol::Flooding(it) => {
-                self.leader = it.leader();
-                return;
-            }
-            Protocol::Gomez(it) => {
-                self.leader = it.leader();
-                return;
-            }
+            #[cfg(feature = "research")]
+            Protocol::Published(it) => match it.followed() {
+                Ok(map) => map,
+                Err(leader) => {
+                    self.leader = leader;
+                    return;
+                }
+            },
         };
         let answer = self.survey.answer(map);
         self.answer = Some(answer);
@@ -443,8 +412,10 @@ impl Machine for Central {
             Input::Leave => {
                 self.detector.stop();
                 let (protocol, mut context) = self.split(now, out);
-                if let Protocol::LinkState(it) = protocol {
-                    it.leave(&mut context);
+                match protocol {
+                    Protocol::LinkState(it) => it.leave(&mut context),
+                    #[cfg(feature = "research")]
+                    Protocol::Published(_) => {}
                 }
                 self.phase = Phase::Left;
                 return Ok(());
@@ -467,11 +438,9 @@ impl Machine for Central {
         };
         consider(self.detector.next_silence(), Timer::Silence);
         match &self.protocol {
-            Protocol::TopologyAware(it) => consider(it.tick(), Timer::Tick),
-            Protocol::Cel(_) => {}
             Protocol::LinkState(it) => it.deadlines(consider),
-            Protocol::Flooding(it) => it.deadlines(consider),
-            Protocol::Gomez(it) => it.deadlines(consider),
+            #[cfg(feature = "research")]
+            Protocol::Published(it) => it.deadlines(consider),
         }
         if self.dwell() < next.0 {
             next = (self.dwell(), Timer::Dwell);
@@ -485,19 +454,25 @@ impl Election for Central {
         if self.phase != Phase::Running {
             return Leadership::unknown(Mode::Central, Why::NotRunning);
         }
-        let (settled, why) = match (&self.protocol, self.answer) {
-            (Protocol::Flooding(it), _) => (true, it.why()),
-            (Protocol::Gomez(it), _) => (true, it.why()),
-            (protocol, Some(answer)) => {
-                let told = match protocol {
+        #[cfg(feature = "research")]
+        if let Protocol::Published(it) = &self.protocol
+            && let Some(why) = it.why()
+        {
+            let unknown = Leadership::unknown(Mode::Central, why);
+            return Leadership { leader: Some(self.leader), settled: true, ..unknown };
+        }
+        let (settled, why) = match self.answer {
+            Some(answer) => {
+                let told = match &self.protocol {
                     Protocol::LinkState(it) => it.is_quiet(),
-                    _ => true,
+                    #[cfg(feature = "research")]
+                    Protocol::Published(_) => true,
                 };
                 let settled = told && answer.unknown == 0 && answer.leader == self.leader;
                 let Answer { members, score, .. } = answer;
                 (settled, Why::Central { members, criterion: self.config.criterion, score })
             }
-            (_, None) => return Leadership::unknown(Mode::Central, Why::NotRunning),
+            None => return Leadership::unknown(Mode::Central, Why::NotRunning),
         };
         let unknown = Leadership::unknown(Mode::Central, why);
         Leadership { leader: Some(self.leader), settled, ..unknown }

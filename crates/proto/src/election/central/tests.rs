@@ -49,8 +49,8 @@ impl Node {
         let mut node = Self::new(node, config);
         let Central { protocol, detector, me, .. } = &mut node.0;
         let map = match protocol {
-            Protocol::TopologyAware(it) => &mut it.map,
-            Protocol::Cel(it) => &mut it.map,
+            Protocol::Published(Published::TopologyAware(it)) => &mut it.map,
+            Protocol::Published(Published::Cel(it)) => &mut it.map,
             Protocol::LinkState(it) => &mut it.map,
             _ => panic!("no map"),
         };

@@ -16,6 +16,12 @@ pub enum Form {
 }
 
 /// The four protocols: two policies crossed.
+///
+/// ```
+/// use bellwether_proto::node::{EventualSettings, Variant};
+///
+/// assert_eq!(EventualSettings::default().variant, Variant::Hybrid);
+/// ```
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum Variant {
     /// Algorithm 2: the lowest of `c + 1` answers.
@@ -169,7 +175,7 @@ pub enum ConfigError {
     MarginNeedsAttribute {
         /// The margin asked for.
         margin: u32,
-        /// The criterion.
+        /// The criterion that does not fit.
         criterion: Criterion,
     },
 }
@@ -334,7 +340,7 @@ impl Config {
         self.churn
     }
 
-    /// `f`.
+    /// How many may crash while an election runs (`f`).
     pub const fn crashes(&self) -> u16 {
         self.crashes
     }

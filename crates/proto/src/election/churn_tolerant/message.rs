@@ -14,9 +14,9 @@ use crate::{
 pub enum Message {
     /// Whom would you elect?
     Query(Query),
-    /// These.
+    /// Answers a query: whom the sender would elect.
     Response(Response),
-    /// You lead.
+    /// Tells the receiver that it leads.
     NotifyLeader {
         /// Under this token.
         epoch: Epoch,
@@ -31,7 +31,7 @@ pub enum Message {
     Leader(Claim),
     /// This is the last LEADER I have heard. Whoever knows better says so.
     LeaderAck {
-        /// Its token.
+        /// The token of that leader.
         epoch: Epoch,
         /// Whether it was said to be supported by `c + 1` answers. As published it means nothing.
         confirmed: bool,
@@ -42,7 +42,7 @@ pub enum Message {
         epoch: Epoch,
         /// The sender's incarnation.
         incarnation: Incarnation,
-        /// Its attribute.
+        /// What the sender is worth.
         attribute: u32,
     },
 }
@@ -50,7 +50,7 @@ pub enum Message {
 /// The question of an initiator.
 #[derive(Clone, Debug, Default, Eq, Hash, PartialEq)]
 pub struct Query {
-    /// Its term.
+    /// The initiator's term.
     pub term: u64,
     /// Which of its attempts within the term.
     pub attempt: u32,

@@ -151,7 +151,7 @@ use crate::{
     id::{Incarnation, NodeId, Peer},
     leadership::{Election, Leadership, Mode, Why},
     machine::{Input, InputOf, Machine, OutboxOf, Rejected},
-    mechanism::timers::{TimerKind, Timers},
+    mechanism::timers::{Timers, timer_kinds},
     rng::{Rng, Seed},
     time::{Duration, Time},
 };
@@ -249,22 +249,7 @@ pub enum Timer {
     Initiate,
 }
 
-impl TimerKind for Timer {
-    const ALL: &'static [Self] = &[
-        Self::Response,
-        Self::Leader,
-        Self::HandOver,
-        Self::Object,
-        Self::Resend,
-        Self::Refresh,
-        Self::Inquire,
-        Self::Initiate,
-    ];
-
-    fn index(self) -> usize {
-        self as usize
-    }
-}
+timer_kinds!(Timer: Response, Leader, HandOver, Object, Resend, Refresh, Inquire, Initiate);
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Role {

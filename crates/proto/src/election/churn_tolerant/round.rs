@@ -26,9 +26,9 @@ pub(super) struct Round {
     attempt: u32,
     /// `x` and `y` of this attempt.
     most: (u16, u16),
-    /// By identity.
+    /// Those that were asked, ordered by identity.
     asked: Vec<Asked>,
-    /// By sender.
+    /// The answers, ordered by sender.
     answers: Vec<Answer>,
     /// Who was notified last, and under which token.
     notified: Option<(Candidate, Epoch)>,

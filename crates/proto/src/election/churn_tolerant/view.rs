@@ -20,9 +20,9 @@ pub enum Feed {
     Up(Member),
     /// A member has been suspected this often by now: its unhealthiness.
     Suspected {
-        /// The member.
+        /// The member that was suspected.
         id: NodeId,
-        /// How often.
+        /// How often it was suspected.
         unhealthiness: u32,
     },
     /// A member was removed as failed.
@@ -41,7 +41,7 @@ pub enum Feed {
     Group(Vec<NodeId>),
 }
 
-/// One member.
+/// One member as an election knows it.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
 pub struct Member {
     /// Which life of whom.

@@ -3,6 +3,13 @@
 use crate::{rng::mix, time::Duration};
 
 /// On what a leader's authority rests (R11).
+///
+/// ```
+/// use bellwether_proto::node::{Flavour, LeasedSettings};
+///
+/// let mut settings = LeasedSettings::of(["a", "b", "c"].map(String::from));
+/// settings.flavour = Flavour::Conservative;
+/// ```
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
 pub enum Flavour {
     /// On a majority of its witnesses: independent of whether views agree (R11.9).

@@ -37,7 +37,7 @@ impl Register {
 pub struct Electorate {
     /// Under which leader, and which of its changes: the larger is the later.
     pub mark: (Option<Epoch>, u32),
-    /// Witnesses, ascending.
+    /// The witnesses in force, in ascending order.
     pub old: Vec<Life>,
     /// Those to come, ascending; empty if there is no change.
     pub new: Vec<Life>,
@@ -77,7 +77,7 @@ pub struct Stamp {
     pub electorate: Option<Electorate>,
 }
 
-/// A message.
+/// A message of a leased election, or of the ring below it.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub struct Message {
     /// What rides on it.
@@ -102,9 +102,9 @@ pub enum Body {
         /// Which time of asking.
         round: u32,
     },
-    /// Promised.
+    /// Answers a claim with the promise.
     Grant {
-        /// The epoch.
+        /// The epoch that it is about.
         epoch: Epoch,
         /// Whether nobody that has not stopped can count on us.
         free: bool,
@@ -115,14 +115,14 @@ pub enum Body {
     },
     /// Not promised; the stamp says why.
     Refuse {
-        /// The epoch.
+        /// The epoch that it is about.
         epoch: Epoch,
     },
     /// I lead, or have handed over: the stamp's register.
     Lead,
-    /// Known.
+    /// Answers a leader that its epoch is known.
     LeadAck {
-        /// The epoch.
+        /// The epoch that it is about.
         epoch: Epoch,
         /// Whether as handed over.
         handed: bool,
@@ -134,19 +134,24 @@ pub enum Body {
     },
     /// I claimed this epoch, or earlier ones, in vain, and shall never lead under it.
     Forgo {
-        /// The epoch.
+        /// The epoch that it is about.
         epoch: Epoch,
     },
     /// The stamp's electorate is in force.
     Install,
-    /// Known.
+    /// Answers that the new witnesses are known.
     Installed {
-        /// Which.
+        /// The change of witnesses that it answers.
         mark: (Option<Epoch>, u32),
     },
 }
 
 impl Body {
+    /// Whether only a member that is in no ring, and looks for one, says so.
+    pub fn looks_for_ring(&self) -> bool {
+        matches!(self, Self::Ring(message) if matches!(message.body, ring::Body::Find))
+    }
+
     /// Whether the receiver answers.
     pub fn awaits_answer(&self) -> bool {
         match self {

@@ -80,7 +80,7 @@ pub enum Command {
 pub enum Event {
     /// Of the membership below.
     Ring(RingEvent),
-    /// We lead.
+    /// This node leads from now on.
     Elected {
         /// Under this epoch.
         epoch: Epoch,

@@ -17,6 +17,13 @@ use crate::{
 };
 
 /// Up to three addresses, the best first.
+///
+/// ```
+/// use bellwether_proto::node::Addresses;
+///
+/// let addresses = Addresses::new(["192.0.2.7:7000".parse().unwrap()]);
+/// assert_eq!(addresses.iter().count(), 1);
+/// ```
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Addresses([Option<SocketAddr>; MOST_ADDRESSES]);
 
@@ -33,7 +40,7 @@ impl Addresses {
         Self(all)
     }
 
-    /// The best first.
+    /// The addresses, the best first.
     pub fn iter(&self) -> impl Iterator<Item = SocketAddr> + '_ {
         self.0.iter().copied().flatten()
     }
@@ -69,6 +76,15 @@ pub struct Details(Option<Arc<[u8]>>);
 pub const MAX_DETAILS: usize = 255;
 
 /// Details too long for an introduction.
+///
+/// ```
+/// use bellwether_proto::node::{About, ElectionSettings, Settings, TimingProfile};
+///
+/// let mut settings = Settings::new("a", TimingProfile::Lan.timing(), vec![]);
+/// settings.about.tags.insert("note".to_owned(), "x".repeat(300));
+/// let error = settings.plan().unwrap_err();
+/// assert!(error.to_string().contains("at most 255 fit"), "{error}");
+/// ```
 #[derive(Clone, Copy, Debug, Eq, PartialEq, thiserror::Error)]
 #[error("{length} bytes of details: at most {MAX_DETAILS} fit an introduction")]
 pub struct DetailsTooLong {
@@ -90,7 +106,7 @@ impl Details {
         }
     }
 
-    /// The bytes.
+    /// The bytes that are passed on.
     pub fn as_bytes(&self) -> &[u8] {
         self.0.as_deref().unwrap_or_default()
     }
@@ -108,7 +124,7 @@ pub struct Introduction {
     pub subject: Peer,
     /// And which incarnation of it.
     pub incarnation: Incarnation,
-    /// Where.
+    /// Where it is reached.
     pub addresses: Addresses,
     /// What else it says of itself.
     pub details: Details,

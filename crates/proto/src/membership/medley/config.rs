@@ -32,7 +32,7 @@ pub enum Strategy {
     Active,
     /// And, now and then, those not heard of for long.
     Passive,
-    /// Both: Medley-F.
+    /// Both kinds of feedback: Medley-F.
     Both,
 }
 
@@ -182,7 +182,7 @@ pub enum ConfigError {
     SuspicionTooShort {
         /// The timeout asked for.
         suspicion: Duration,
-        /// The period.
+        /// The time between two probes.
         period: Duration,
     },
     /// More than one datagram holds, or none.
@@ -191,7 +191,7 @@ pub enum ConfigError {
         /// The number asked for.
         most: usize,
     },
-    /// No probability.
+    /// A probability outside 0 to 1.
     #[error("{value} must be from 0 to 1")]
     NoProbability {
         /// The number found.

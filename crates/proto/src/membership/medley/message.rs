@@ -32,7 +32,7 @@ pub enum Body {
         /// Who asked the sender to ask.
         on_behalf: Option<NodeId>,
     },
-    /// I am.
+    /// Answers a ping: the sender is alive.
     Ack {
         /// As in the question.
         on_behalf: Option<NodeId>,
@@ -46,7 +46,7 @@ pub enum Body {
     IndirectAck {
         /// The one that answered.
         target: Peer,
-        /// Its incarnation.
+        /// The incarnation in which it answered.
         incarnation: Incarnation,
     },
     /// Who is there? I am new.
@@ -54,7 +54,7 @@ pub enum Body {
         /// Asks for the page behind this node: a long list takes several datagrams.
         after: Option<NodeId>,
     },
-    /// These are.
+    /// Answers a join with the members there are.
     JoinAck {
         /// Ask again behind this node: there are more.
         next: Option<NodeId>,
@@ -64,7 +64,7 @@ pub enum Body {
         /// Asks for the page behind this node.
         after: Option<NodeId>,
     },
-    /// These are.
+    /// Answers a sync with the members there are.
     SyncAck {
         /// Where the next page begins, if there is one.
         next: Option<NodeId>,
@@ -77,7 +77,7 @@ pub enum Body {
     Unlucky,
     /// I live, and will say so again.
     Beat {
-        /// How soon.
+        /// How soon the next one follows.
         every: Duration,
     },
 }
@@ -96,7 +96,7 @@ pub struct Update {
 /// What is said of a node.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum Status {
-    /// It lives.
+    /// The member is alive.
     Alive,
     /// It has joined. Like [`Status::Alive`], kept apart for those who watch the traffic.
     Join,

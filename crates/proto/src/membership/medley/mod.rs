@@ -134,7 +134,7 @@ use crate::{
         gossip::Gossip,
         health::LocalHealth,
         pinged::Pinged,
-        timers::{TimerKind, Timers},
+        timers::{Timers, timer_kinds},
     },
     rng::{Rng, Seed},
     time::{Duration, Time},
@@ -172,22 +172,22 @@ pub struct Contact {
 pub enum ContactChange {
     /// It is this far away.
     Near {
-        /// Who.
+        /// The node that is meant.
         id: NodeId,
-        /// How far.
+        /// How far away it is.
         distance: f32,
         /// Whether it is in radio range.
         neighbour: bool,
     },
     /// There is no way to it. This accuses nobody: probes do that.
     Gone {
-        /// Who.
+        /// The node that is meant.
         id: NodeId,
     },
     /// It was found, by whatever means, and is to be asked for its list unless it is listed: how a host joins, and
     /// how groups that formed apart meet.
     Found {
-        /// Who.
+        /// The node that is meant.
         id: NodeId,
     },
     /// These are to notice at once if we fail: they are told often that we live. Without effect unless the
@@ -195,7 +195,7 @@ pub enum ContactChange {
     Watchers(Vec<NodeId>),
     /// It is to be pinged at once, listed or not, whatever comes of it: somebody wants to know who hears us.
     Asked {
-        /// Who.
+        /// The node that is meant.
         id: NodeId,
     },
     /// We are heard again, or hear again: what became of our own probes meanwhile says nothing of how we are doing.
@@ -224,35 +224,42 @@ impl Hash for ContactChange {
     }
 }
 
-/// What the application should be told.
+/// What the application should be told of the members.
+///
+/// ```
+/// use bellwether_proto::{NodeId, node::MembershipEvent};
+///
+/// let event = MembershipEvent::Suspected { id: NodeId::new(3), by: NodeId::new(1) };
+/// assert_eq!(event.id(), NodeId::new(3));
+/// ```
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum MembershipEvent {
     /// A node is a member now.
     Joined(NodeId),
     /// A member is accused.
     Suspected {
-        /// The member.
+        /// The member that is accused.
         id: NodeId,
-        /// Its accuser.
+        /// The member that accuses it.
         by: NodeId,
     },
     /// An accused member has contradicted.
     Refuted(NodeId),
     /// A member was removed because it did not.
     Failed {
-        /// The member.
+        /// The member that was removed.
         id: NodeId,
         /// Those known to have accused it.
         accusers: Accusers,
     },
     /// A member has said goodbye.
     Left(NodeId),
-    /// A member says something new of itself: [`Medley::introduction_of`] has it.
+    /// A member says something new of itself.
     Introduced(NodeId),
 }
 
 impl MembershipEvent {
-    /// Whom it is about.
+    /// The member that it is about.
     pub const fn id(self) -> NodeId {
         let (Self::Joined(id)
         | Self::Suspected { id, .. }
@@ -267,13 +274,13 @@ impl MembershipEvent {
 /// A member as elections see it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MemberView {
-    /// Who.
+    /// The member's identity.
     pub id: NodeId,
     /// In which life.
     pub boot: Boot,
     /// [`State::Alive`] or [`State::Suspect`].
     pub state: State,
-    /// Its incarnation.
+    /// The incarnation it is in.
     pub incarnation: Incarnation,
     /// How often it was suspected: its *unhealthiness*. Hardened, half is forgotten every 300 s.
     pub suspicions: u32,
@@ -316,23 +323,7 @@ pub enum Timer {
     Silence,
 }
 
-impl TimerKind for Timer {
-    const ALL: &'static [Self] = &[
-        Self::Ack,
-        Self::ProbeEnd,
-        Self::Suspicion,
-        Self::Tomb,
-        Self::Join,
-        Self::Bye,
-        Self::Period,
-        Self::Beat,
-        Self::Silence,
-    ];
-
-    fn index(self) -> usize {
-        self as usize
-    }
-}
+timer_kinds!(Timer: Ack, ProbeEnd, Suspicion, Tomb, Join, Bye, Period, Beat, Silence);
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum Role {
@@ -455,7 +446,7 @@ impl Medley {
         (0..self.table.positions()).filter_map(|at| self.view(at))
     }
 
-    /// One member.
+    /// The member of this identity, if it is listed.
     pub fn member(&self, id: NodeId) -> Option<MemberView> {
         self.table.position(id).and_then(|at| self.view(at))
     }

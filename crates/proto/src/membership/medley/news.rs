@@ -17,6 +17,12 @@ use crate::{
 };
 
 /// The first few that accused a member, in the order we heard of them.
+///
+/// ```
+/// use bellwether_proto::node::Accusers;
+///
+/// assert_eq!(Accusers::default().iter().count(), 0);
+/// ```
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
 pub struct Accusers {
     ids: [NodeId; 4],
@@ -24,7 +30,7 @@ pub struct Accusers {
 }
 
 impl Accusers {
-    /// Who they are.
+    /// The accusers, the first heard of first.
     pub fn iter(&self) -> impl Iterator<Item = NodeId> + '_ {
         self.ids.iter().copied().take(usize::from(self.count))
     }

@@ -32,7 +32,7 @@ use crate::{
 /// What is recorded of a node.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum State {
-    /// A member.
+    /// A member that nobody accuses.
     Alive,
     /// A member that is accused and has not contradicted yet.
     Suspect,
@@ -51,7 +51,7 @@ pub(super) enum Merged {
     Listed,
     /// Was a member, in an older incarnation.
     Raised,
-    /// Was suspected.
+    /// It was suspected until now.
     Refuted,
     /// Is now suspected, perhaps again.
     Suspected,

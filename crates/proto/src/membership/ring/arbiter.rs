@@ -76,9 +76,9 @@ pub struct Seat {
 pub struct Rules<'a> {
     /// The rules followed.
     pub config: &'a Config,
-    /// Who arbitrates.
+    /// The life that arbitrates.
     pub me: Life,
-    /// Since when.
+    /// Since when it has been up.
     pub up_since: Time,
 }
 

@@ -37,7 +37,7 @@ pub enum Decide {
 /// What to do where neither of two gets a majority.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum Tie {
-    /// Both leave.
+    /// Both ends leave the ring.
     Leave,
     /// The one of larger identity leaves first and gives its votes to the other (R12).
     Concede,
@@ -48,7 +48,7 @@ pub enum Tie {
 pub enum Phase {
     /// The second opens as the first is heard of: one delay apart for ever (E5).
     Locked,
-    /// Anyhow.
+    /// However they happen to lie.
     Random,
     /// Half a session apart (R12.5).
     Half,
@@ -84,7 +84,7 @@ pub enum Far {
 /// How a node goes that has lost an arbitration.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum Departure {
-    /// Silently.
+    /// It goes without a word.
     Silent,
     /// Telling its neighbours, after it has stopped.
     Notify,
@@ -362,12 +362,12 @@ impl Config {
         Self { hints, ..self }
     }
 
-    /// `T_l`.
+    /// The length of one session of a lease (`T_l`).
     pub const fn session(&self) -> Duration {
         self.session
     }
 
-    /// `T_a`.
+    /// How long a verdict is waited for (`T_a`).
     pub const fn arbitration(&self) -> Duration {
         self.arbitration
     }
@@ -377,7 +377,7 @@ impl Config {
         self.session * 2 + self.arbitration
     }
 
-    /// `k`.
+    /// How many neighbours a member has on either side (`k`).
     pub const fn neighbours(&self) -> usize {
         self.k
     }

@@ -29,7 +29,7 @@ pub(super) enum State {
 /// A lease as others see it.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct Standing {
-    /// On whom.
+    /// The life at the other end.
     pub peer: Life,
     /// Whether both ends are held to it.
     pub active: bool,

@@ -24,7 +24,7 @@ impl Life {
         Self { peer: Peer::new(id, Boot::new(0)), inc: Incarnation::new(0) }
     }
 
-    /// Who.
+    /// The node whose life it is.
     pub const fn id(&self) -> NodeId {
         self.peer.id
     }
@@ -73,7 +73,7 @@ impl Group {
 /// A lease message: request or acknowledgement of one session.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub struct Session {
-    /// Which one.
+    /// The number of the session.
     pub number: u64,
     /// For which life: a new one never answers for an old one (E25).
     pub to: (Boot, Incarnation),
@@ -108,7 +108,7 @@ pub enum Stage {
 /// An arbitrator's answer.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum Vote {
-    /// You stay.
+    /// The accuser stays.
     Accept,
     /// You are accused yourself, or too new a group, or I am.
     Reject(Reason),
@@ -116,7 +116,7 @@ pub enum Vote {
     Closed,
 }
 
-/// Why not.
+/// Why a request was refused.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub enum Reason {
     /// Who asks was accused by the other, first.
@@ -141,7 +141,7 @@ pub struct Message {
 pub enum Body {
     /// A lease request.
     Request(Session),
-    /// Its acknowledgement.
+    /// Acknowledges a request for a lease.
     Ack(Session),
     /// The lease on `accused` has run out: may I stay?
     Ask {
@@ -150,11 +150,11 @@ pub enum Body {
         /// The group that is asked, as the asker has it.
         group: Group,
     },
-    /// The answer.
+    /// The answer to an accusation.
     Answer {
-        /// About whom.
+        /// The life that was accused.
         accused: Life,
-        /// The vote.
+        /// The vote of this arbitrator.
         vote: Vote,
         /// Later groups of the pair, promised or installed: they must be won too.
         newer: Vec<Group>,
@@ -163,7 +163,7 @@ pub enum Body {
     Concede {
         /// The other one.
         accused: Life,
-        /// Which lease.
+        /// When the lease began, which tells it from later ones.
         born: u64,
     },
     /// Let this be the group of ours from now on.
@@ -175,7 +175,7 @@ pub enum Body {
         /// The new one.
         next: Group,
     },
-    /// The answer.
+    /// The answer to a proposal.
     Proposed {
         /// The other end.
         peer: Life,
@@ -193,7 +193,7 @@ pub enum Body {
     },
     /// Our group has changed.
     Upgraded {
-        /// To this.
+        /// The group of arbitrators that it has changed to.
         group: Group,
         /// As published: the sender's new neighbourhood.
         neighbours: Vec<Life>,
@@ -202,21 +202,21 @@ pub enum Body {
     CloseAsk {
         /// The other end.
         peer: Life,
-        /// Which lease.
+        /// When the lease began, which tells it from later ones.
         born: u64,
     },
-    /// The answer.
+    /// The answer to a request to close.
     CloseAnswer {
         /// The other end.
         peer: Life,
-        /// Which lease.
+        /// When the lease began, which tells it from later ones.
         born: u64,
         /// Whether it is closed here.
         granted: bool,
     },
     /// Our lease has been closed.
     Closed {
-        /// Which lease.
+        /// When the lease began, which tells it from later ones.
         born: u64,
     },
     /// Who is around the place of mine?
@@ -235,7 +235,7 @@ pub enum Body {
     Busy,
     /// Keep your neighbourhood as it is while I join.
     Lock,
-    /// The answer.
+    /// The answer to a request to lock.
     LockAnswer {
         /// Whether it is locked.
         granted: bool,
@@ -244,7 +244,7 @@ pub enum Body {
     Unlock,
     /// News for everybody between the receiver and `end` (R9.2).
     Spread {
-        /// The news.
+        /// The news that are passed on.
         facts: Vec<Fact>,
         /// Who began to tell.
         emitter: NodeId,
@@ -253,20 +253,20 @@ pub enum Body {
     },
     /// News that must have arrived before I go on (R8.11).
     Tell {
-        /// The news.
+        /// The news that is passed on.
         fact: Fact,
     },
-    /// It has.
+    /// Answers that the news has arrived.
     Told {
-        /// What.
+        /// The news that has arrived.
         fact: Fact,
     },
-    /// Goodbye.
+    /// Says that the sender leaves the ring.
     Leave {
         /// Whether it lost an arbitration.
         forced: bool,
     },
-    /// Goodbye heard.
+    /// Answers that the goodbye was heard.
     LeaveAck,
 }
 

@@ -135,14 +135,14 @@ pub enum RingEvent {
     Condemned(Life),
     /// Its time is over: it is no member any more.
     Buried {
-        /// Who.
+        /// The life that is meant.
         life: Life,
         /// Whether we waited for it ourselves, or were told.
         own: bool,
     },
     /// A member has said goodbye.
     Left {
-        /// Who.
+        /// The life that is meant.
         life: Life,
         /// Whether it had lost an arbitration.
         forced: bool,

@@ -19,7 +19,7 @@ pub enum Kind {
 /// What is known of one node: of its last life, the last thing.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub struct Fact {
-    /// The life.
+    /// The life that it is about.
     pub life: Life,
     /// What became of it.
     pub kind: Kind,

@@ -17,8 +17,8 @@ fn ids() -> impl Strategy<Value = NodeId> {
     any::<u64>().prop_map(NodeId::new)
 }
 
-fn groups() -> impl Strategy<Value = Group> {
-    any::<u32>().prop_map(Group::from_number)
+fn groups() -> impl Strategy<Value = ElectionId> {
+    any::<u32>().prop_map(ElectionId::from_number)
 }
 
 fn epochs() -> impl Strategy<Value = Epoch> {
@@ -170,7 +170,7 @@ fn commands() -> impl Strategy<Value = Command> {
         groups().prop_map(Command::Resign),
         (groups(), ids()).prop_map(|(group, to)| Command::Transfer(group, to)),
         (groups(), ids(), any::<u8>()).prop_map(|(group, of, percent)| Command::Report {
-            group,
+            election: group,
             of,
             percent
         }),

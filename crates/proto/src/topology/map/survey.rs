@@ -32,7 +32,7 @@ pub struct Answer {
 /// One member of a component, and how it stands.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub struct Rank {
-    /// Who.
+    /// The member that stands there.
     pub id: NodeId,
     /// Its score, as in [`Answer`]; `None` if it is no candidate.
     pub score: Option<u64>,
@@ -96,7 +96,7 @@ impl Survey {
         Self { memo: Some(memo), ..self }
     }
 
-    /// Who leads.
+    /// Who leads the component that a map shows.
     pub fn answer(&mut self, map: &Map) -> Answer {
         let key = map.topology();
         let slot = (key % REMEMBERED as u64) as usize;

@@ -3,18 +3,13 @@
 use bellwether_proto::{
     Duration,
     election::central::{
-        Config, Criterion, Detection, Hysteresis, LinkState, Order, Probes, Profile, Reading,
-        Spread, tick,
+        Config, Criterion, Detection, LinkState, Order, Probes, Profile, Reading, Spread, tick,
     },
 };
 
-use super::{
-    super::{
-        Protocol,
-        section::{Field, Result, Section},
-    },
-    refused,
-};
+use bellwether_settings::{Field, Result, Section, election::hysteresis};
+
+use super::{super::Protocol, refused};
 
 #[derive(Clone, Copy, PartialEq)]
 enum Kind {
@@ -99,12 +94,7 @@ fn judged(section: &mut Section<'_>, config: Config) -> Result<Config> {
     let criterion =
         section.or("criterion", Criterion::Closeness, |field| field.choice(&Criterion::NAMED))?;
     let config = config.with_criterion(criterion).map_err(|error| refused(section, error))?;
-    let Some(field) = section.take("hysteresis") else { return Ok(config) };
-    let mut table = field.section()?;
-    let percent = table.require("percent", "10")?.integer(1..=1_000)?;
-    let dwell = table.require("dwell", "\"5s\"")?.span()?;
-    table.end()?;
-    let hysteresis = Hysteresis { percent, dwell };
+    let Some(hysteresis) = hysteresis(section)? else { return Ok(config) };
     config.with_hysteresis(hysteresis).map_err(|error| refused(section, error))
 }
 
@@ -146,7 +136,7 @@ fn link_state(section: &mut Section<'_>, settings: LinkState) -> Result<LinkStat
 fn detection(section: &mut Section<'_>, period: Duration, timeout: Duration) -> Result<Detection> {
     let ratio = timeout.as_secs_f64() / period.as_secs_f64();
     let period = section.or("beacon", period, Field::span)?;
-    let field = section.take("neighbour_timeout");
+    let field = section.take("silence");
     let timeout = match &field {
         Some(field) => field.span()?,
         None => period.scale(ratio),

@@ -8,12 +8,10 @@ use bellwether_proto::{
     },
 };
 
+use bellwether_settings::{Field, Reader, Result, Section, election::FLAVOURS};
+
 use super::{
-    super::{
-        Protocol,
-        read::Nodes,
-        section::{Field, Reader, Result, Section},
-    },
+    super::{Protocol, read::Nodes},
     refused,
 };
 
@@ -38,13 +36,7 @@ pub(super) fn leased<'a>(
     below.end()?;
     let mut above = above.clone().section()?;
     above.kind(&mut (), &[(LEASED, (|_, ()| Ok(())) as Reader<'a, (), ()>)])?;
-    let flavour = above.or("flavour", Flavour::Quorum, |field| {
-        field.choice(&[
-            ("quorum", Flavour::Quorum),
-            ("conservative", Flavour::Conservative),
-            ("fast", Flavour::Fast),
-        ])
-    })?;
+    let flavour = above.or("flavour", Flavour::Quorum, |field| field.choice(&FLAVOURS))?;
     let preference = above.or("prefer", Preference::Key, |field| {
         field.choice(&[("key", Preference::Key), ("lowest", Preference::Lowest)])
     })?;
@@ -76,9 +68,9 @@ pub(super) fn ring(section: &mut Section<'_>, nodes: u32) -> Result<Config> {
     config = config.with_upgrade(section.or("upgrade", form.upgrade(), |field| {
         field.choice(&[("joint", Upgrade::Joint), ("published", Upgrade::Published)])
     })?);
-    let session = section.or("session", config.session(), Field::span)?;
-    let arbitration = section.or("arbitration", session.div(2), Field::span)?;
-    config = config.with_times(session, arbitration).map_err(|error| refused(section, error))?;
+    let lease = section.or("lease", config.session(), Field::span)?;
+    let arbitration = section.or("arbitration", lease.div(2), Field::span)?;
+    config = config.with_times(lease, arbitration).map_err(|error| refused(section, error))?;
     if let Some(field) = section.take("drift") {
         let ppm = field.integer(0..=500_000)?;
         config = config.with_drift(ppm).map_err(|error| refused(section, error))?;

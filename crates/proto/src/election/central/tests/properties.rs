@@ -208,7 +208,7 @@ fn p11_of_every_class_of_twins_exactly_the_smallest_speaks() {
             let silent = |me: u32| {
                 let mut map = Map::new(id(u64::from(me)), closed(me));
                 (0..nodes).for_each(|other| map.set(id(u64::from(other)), closed(other)));
-                super::super::cel::is_pruned(&map)
+                super::super::link_state::is_pruned(&map)
             };
             for node in 0..nodes {
                 let twins = |&other: &u32| closed(other).neighbours() == closed(node).neighbours();

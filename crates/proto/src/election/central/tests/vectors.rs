@@ -19,14 +19,18 @@ fn updates(messages: &[Message]) -> Vec<Update> {
 }
 
 fn queued(node: &Node) -> Vec<Update> {
-    let Protocol::TopologyAware(it) = &node.0.protocol else { panic!("not TA") };
+    let Protocol::Published(Published::TopologyAware(it)) = &node.0.protocol else {
+        panic!("not TA")
+    };
     let mut updates = it.updates.clone();
     updates.sort_by_key(|update| update.source);
     updates
 }
 
 fn pending(node: &Node) -> usize {
-    let Protocol::TopologyAware(it) = &node.0.protocol else { panic!("not TA") };
+    let Protocol::Published(Published::TopologyAware(it)) = &node.0.protocol else {
+        panic!("not TA")
+    };
     it.pending.len()
 }
 
@@ -423,7 +427,7 @@ fn gomez(order: Order) -> Config {
 }
 
 fn state(node: &Node) -> (u64, u64, u64) {
-    let Protocol::Gomez(it) = &node.0.protocol else { panic!("not GC") };
+    let Protocol::Published(Published::Gomez(it)) = &node.0.protocol else { panic!("not GC") };
     let (leader, size, patience) = it.state();
     (leader.get(), size, patience.as_micros() / 1_000)
 }

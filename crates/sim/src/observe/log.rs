@@ -1,0 +1,169 @@
+//! The event log: a run told step by step.
+
+use std::{cell::RefCell, rc::Rc};
+
+use bellwether_proto::{Effect, EffectOf, Epoch, Input, InputOf, Machine, NodeId, Rejected, Time};
+
+use crate::engine::{Observer, State};
+
+/// One thing that happened.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct Entry {
+    /// When it happened.
+    pub at: Time,
+    /// To whom, or who did it.
+    pub node: NodeId,
+    /// What, in one word: `boot`, `start`, `deliver`, `timeout`, `leave`, `feed`, `command`, `reject`,
+    /// `send`, `broadcast`, `multicast`, `persist`, `not-kept`, `emit`, `wait`, `stop`; and of an
+    /// earlier life that runs on beside it, `ghost`, `ghost-gone`.
+    pub what: &'static str,
+    /// The particulars, as text.
+    pub detail: String,
+}
+
+/// Whom a node of an election names from now on.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub struct Naming {
+    /// From when on.
+    pub at: Time,
+    /// The node that names somebody.
+    pub node: NodeId,
+    /// Whether it is running.
+    pub up: bool,
+    /// Whom, if anybody.
+    pub leader: Option<NodeId>,
+    /// Under which token, where there are any.
+    pub epoch: Option<Epoch>,
+}
+
+/// Where the namings of a run are kept while it is watched.
+pub type Namings = Rc<RefCell<Vec<Naming>>>;
+
+/// Hands every step of a run to somebody, or to nobody.
+#[derive(Default)]
+pub struct Log<'a> {
+    sink: Option<&'a mut dyn FnMut(Entry)>,
+    namings: Option<Namings>,
+}
+
+impl<'a> Log<'a> {
+    /// To nobody: costs one comparison a step.
+    pub fn none() -> Self {
+        Self::default()
+    }
+
+    /// Hands every step to `sink`.
+    pub fn to(sink: &'a mut dyn FnMut(Entry)) -> Self {
+        Self { sink: Some(sink), namings: None }
+    }
+
+    /// To nobody, but who names whom is kept.
+    pub fn naming(namings: &Namings) -> Self {
+        Self { sink: None, namings: Some(Rc::clone(namings)) }
+    }
+
+    /// Where to keep who names whom, if anybody wants to know.
+    pub(crate) fn namings(&self) -> Option<Namings> {
+        self.namings.clone()
+    }
+
+    #[inline]
+    fn note(
+        &mut self,
+        at: Time,
+        node: NodeId,
+        what: &'static str,
+        detail: impl FnOnce() -> String,
+    ) {
+        if let Some(sink) = &mut self.sink {
+            sink(Entry { at, node, what, detail: detail() });
+        }
+    }
+}
+
+impl<M: Machine> Observer<M> for Log<'_> {
+    fn started(&mut self, now: Time, node: NodeId, state: State) {
+        self.note(now, node, "boot", || match state {
+            State::Kept => "with its durable state".into(),
+            State::Lost => "with nothing".into(),
+        });
+    }
+
+    #[inline]
+    fn input(&mut self, now: Time, node: NodeId, input: &InputOf<'_, M>) {
+        let what = match input {
+            Input::Start => "start",
+            Input::Message { .. } => "deliver",
+            Input::Timeout => "timeout",
+            Input::Feed(_) => "feed",
+            Input::Command(_) => "command",
+            Input::Leave => "leave",
+        };
+        self.note(now, node, what, || match input {
+            Input::Message { from, via, message } if *via == from.id => {
+                format!("{message:?} from {from}")
+            }
+            Input::Message { from, via, message } => format!("{message:?} from {from} via {via}"),
+            Input::Feed(feed) => format!("{feed:?}"),
+            Input::Command(command) => format!("{command:?}"),
+            Input::Start | Input::Timeout | Input::Leave => String::new(),
+        });
+    }
+
+    fn rejected(&mut self, now: Time, node: NodeId, why: &Rejected) {
+        self.note(now, node, "reject", || why.to_string());
+    }
+
+    #[inline]
+    fn effect(&mut self, now: Time, node: NodeId, effect: &EffectOf<M>) {
+        let what = match effect {
+            Effect::Send { .. } => "send",
+            Effect::Broadcast(_) => "broadcast",
+            Effect::Multicast(_) => "multicast",
+            Effect::Persist(_) => "persist",
+            Effect::Emit(_) => "emit",
+        };
+        self.note(now, node, what, || match effect {
+            Effect::Send { to, message } => format!("{message:?} to {to}"),
+            Effect::Broadcast(message) | Effect::Multicast(message) => format!("{message:?}"),
+            Effect::Persist(state) => format!("{state:?}"),
+            Effect::Emit(event) => format!("{event:?}"),
+        });
+    }
+
+    fn not_kept(&mut self, now: Time, node: NodeId) {
+        self.note(now, node, "not-kept", String::new);
+    }
+
+    fn writing(&mut self, now: Time, node: NodeId) {
+        self.note(now, node, "writing", String::new);
+    }
+
+    fn kept(&mut self, now: Time, node: NodeId, state: &M::Durable) {
+        self.note(now, node, "kept", || format!("{state:?}"));
+    }
+
+    #[inline]
+    fn handled(&mut self, now: Time, node: NodeId, machine: &M) {
+        self.note(now, node, "wait", || waiting(machine));
+    }
+
+    fn ghost_handled(&mut self, now: Time, node: NodeId, machine: &M) {
+        self.note(now, node, "ghost", || waiting(machine));
+    }
+
+    fn ghost_gone(&mut self, now: Time, node: NodeId) {
+        self.note(now, node, "ghost-gone", String::new);
+    }
+
+    fn stopped(&mut self, now: Time, node: NodeId) {
+        self.note(now, node, "stop", String::new);
+    }
+}
+
+fn waiting<M: Machine>(machine: &M) -> String {
+    match machine.deadline() {
+        Some((at, why)) => format!("until {at} for {why:?}"),
+        None => "for ever".into(),
+    }
+}
