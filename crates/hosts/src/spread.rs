@@ -69,12 +69,12 @@ impl Spread {
         self.0.iter().filter(|&&value| value > bound).count()
     }
 
-    /// The smallest.
+    /// The smallest of all values.
     pub fn least(&self) -> f64 {
         self.0[0]
     }
 
-    /// The largest.
+    /// The largest of all values.
     pub fn most(&self) -> f64 {
         self.0[self.0.len() - 1]
     }
