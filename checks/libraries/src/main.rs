@@ -32,8 +32,7 @@ use std::{
 };
 
 use bellwether_agent::KeyRing;
-use bellwether_compare::Summary;
-use bellwether_hosts::{Door, Net};
+use bellwether_hosts::{Door, Net, Spread};
 use tokio::sync::oneshot;
 
 const MEMBERS: usize = 16;
@@ -90,9 +89,9 @@ struct Group {
 struct Measured {
     name: &'static str,
     settings: String,
-    kbit_s: Summary,
-    packets_s: Summary,
-    detected_s: Summary,
+    kbit_s: Spread,
+    packets_s: Spread,
+    detected_s: Spread,
 }
 
 fn main() -> ExitCode {
@@ -178,7 +177,7 @@ fn measure(library: Library) -> Result<Measured, String> {
         );
         group.end();
     }
-    let summary = |values: &[f64]| Summary::of(values).ok_or("nothing was measured");
+    let summary = |values: &[f64]| Spread::of(values).ok_or("nothing was measured");
     Ok(Measured {
         name,
         settings,

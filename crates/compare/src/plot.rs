@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use bellwether_compare::Summary;
+use bellwether_hosts::Spread;
 
 use crate::{measure::Measured, report::short};
 
@@ -49,13 +49,13 @@ fn panels(all: &[Measured]) -> Vec<Panel> {
     let bars = |bar: &dyn Fn(&Measured) -> Option<Bar>| all.iter().map(bar).collect();
     let plain = |value: f64| Some(Bar { value, whisker: None });
     let deviating = |values: &[f64]| {
-        let all = Summary::of(values)?;
+        let all = Spread::of(values)?;
         let (value, deviation) = (all.mean(), all.deviation());
         let whisker = deviation.map(|deviation| ((value - deviation).max(0.0), value + deviation));
         Some(Bar { value, whisker })
     };
     let ranging = |values: &[f64]| {
-        let all = Summary::of(values)?;
+        let all = Spread::of(values)?;
         Some(Bar { value: all.median(), whisker: Some((all.least(), all.most())) })
     };
     let panels = [

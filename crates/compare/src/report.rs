@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use bellwether_compare::Summary;
+use bellwether_hosts::Spread;
 use comfy_table::{CellAlignment, Table, presets::ASCII_MARKDOWN};
 use serde_json::{Value, json};
 
@@ -77,7 +77,7 @@ pub(crate) fn table(all: &[Measured]) -> Table {
             format!("{:.1}", of.pss_mib),
             format!("{:.1}", of.rss_mib),
             spread(&of.kbit_s),
-            Summary::of(&of.packets_s).map_or_else(dash, |all| format!("{:.0}", all.mean())),
+            Spread::of(&of.packets_s).map_or_else(dash, |all| format!("{:.0}", all.mean())),
             times(&of.cut_s),
             times(&of.kill_s),
         ]);
@@ -149,11 +149,11 @@ pub(crate) fn verdicts(all: &[Measured]) -> String {
 
 /// Less is better in all of them.
 fn standings(of: &Measured) -> [(&'static str, Option<f64>); 5] {
-    let median = |times: &[f64]| Summary::of(times).map(|times| times.median());
+    let median = |times: &[f64]| Spread::of(times).map(|times| times.median());
     [
         ("CPU %", Some(of.cpu_percent)),
         ("MiB", Some(of.pss_mib)),
-        ("kbit/s", Summary::of(&of.kbit_s).map(|all| all.mean())),
+        ("kbit/s", Spread::of(&of.kbit_s).map(|all| all.mean())),
         ("s after a cut", median(&of.cut_s)),
         ("s after a kill", median(&of.kill_s)),
     ]
@@ -162,12 +162,12 @@ fn standings(of: &Measured) -> [(&'static str, Option<f64>); 5] {
 fn loads(all: &[Measured]) -> (String, usize) {
     let loads: Vec<f64> = all.iter().map(|of| of.load.0).collect();
     let cores = all.first().map_or(0, |of| of.load.1);
-    let text = Summary::of(&loads).map(|all| format!("{:.1} – {:.1}", all.least(), all.most()));
+    let text = Spread::of(&loads).map(|all| format!("{:.1} – {:.1}", all.least(), all.most()));
     (text.unwrap_or_else(dash), cores)
 }
 
 fn spread(values: &[f64]) -> String {
-    let Some(all) = Summary::of(values) else { return dash() };
+    let Some(all) = Spread::of(values) else { return dash() };
     match all.deviation() {
         Some(deviation) => format!("{:.1} ± {deviation:.1}", all.mean()),
         None => format!("{:.1}", all.mean()),
@@ -175,7 +175,7 @@ fn spread(values: &[f64]) -> String {
 }
 
 fn times(values: &[f64]) -> String {
-    let Some(all) = Summary::of(values) else { return dash() };
+    let Some(all) = Spread::of(values) else { return dash() };
     let [median, least, most] = [all.median(), all.least(), all.most()].map(time);
     format!("{median} ({least} – {most})")
 }

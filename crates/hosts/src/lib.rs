@@ -21,10 +21,12 @@
 
 mod net;
 mod process;
+mod spread;
 mod tap;
 
 pub use net::{Door, Namespace, Net, Traffic};
 pub use process::{Memory, ProcessError, memory, run_time};
+pub use spread::Spread;
 pub use tap::{Datagram, Tap};
 
 /// Why there are no hosts here.

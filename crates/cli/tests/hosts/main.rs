@@ -34,6 +34,7 @@ mod leased;
 mod measured;
 mod overlap;
 mod recorded;
+mod singleton;
 mod stalls;
 mod start;
 mod tentative;

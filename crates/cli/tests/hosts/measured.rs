@@ -2,6 +2,7 @@
 
 use std::{thread, time::Duration};
 
+pub(crate) use bellwether_hosts::Spread;
 use bellwether_hosts::{Memory, Net, memory, run_time};
 
 use crate::agents::Agents;
@@ -46,49 +47,4 @@ impl Cost {
 
 fn mebibytes(bytes: u64) -> f64 {
     bytes as f64 / f64::from(1 << 20)
-}
-
-/// Times, in seconds.
-#[derive(Clone, Debug)]
-pub(crate) struct Spread(Vec<f64>);
-
-impl Spread {
-    pub(crate) const fn new() -> Self {
-        Self(Vec::new())
-    }
-
-    pub(crate) fn add(&mut self, time: f64) {
-        self.0.push(time);
-        self.0.sort_by(f64::total_cmp);
-    }
-
-    pub(crate) fn extend(&mut self, others: &Self) {
-        others.0.iter().for_each(|&time| self.add(time));
-    }
-
-    pub(crate) fn count(&self) -> usize {
-        self.0.len()
-    }
-
-    pub(crate) fn mean(&self) -> f64 {
-        self.0.iter().sum::<f64>() / self.0.len() as f64
-    }
-
-    /// The standard error of the mean.
-    pub(crate) fn error(&self) -> f64 {
-        let (mean, count) = (self.mean(), self.0.len() as f64);
-        let squares: f64 = self.0.iter().map(|time| (time - mean) * (time - mean)).sum();
-        (squares / (count - 1.0) / count).sqrt()
-    }
-
-    /// How many are above this.
-    pub(crate) fn above(&self, bound: f64) -> usize {
-        self.0.iter().filter(|&&value| value > bound).count()
-    }
-
-    /// The smallest that this share does not exceed.
-    pub(crate) fn quantile(&self, share: f64) -> f64 {
-        let rank = (share * self.0.len() as f64).ceil() as usize;
-        self.0.get(rank.saturating_sub(1)).copied().unwrap_or(f64::NAN)
-    }
 }

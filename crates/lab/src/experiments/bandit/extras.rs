@@ -151,10 +151,10 @@ fn part_claims(data: &Table) -> Vec<Claim> {
             )
             .at_least(relative("UCB without penalty"), 3.0),
         data
-            .claim("Epsilon-greedy suffers less; by", "1.4")
+            .claim("Epsilon-greedy suffers less, ratio", "1.4")
             .between(relative("eps without penalty"), 1.1, 3.0),
         data
-            .claim("Without pings epsilon-greedy takes more rounds; by", "1.3")
+            .claim("Without pings epsilon-greedy takes more rounds, ratio", "1.3")
             .at_least(relative("eps without pings"), 1.1),
         data
             .claim(

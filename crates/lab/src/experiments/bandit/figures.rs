@@ -222,7 +222,7 @@ fn round_claims(data: &Table) -> Vec<Claim> {
     let fresh = |nodes, one, other| by(data, &fresh_name(nodes), one, other);
     let mut claims = Vec::new();
     let mut by = |nodes: u32, words: &str, (one, other), published: &str, most| {
-        let sentence = format!("N = {nodes}, fresh machines: {words}; by");
+        let sentence = format!("N = {nodes}, fresh machines: {words}, ratio");
         claims.push(data.claim(sentence, published).at_most(fresh(nodes, one, other), most));
     };
     for (nodes, published, most) in [(5, "0.42", 0.88), (11, "0.47", 0.78), (23, "0.77", 0.88)] {
@@ -240,7 +240,7 @@ fn round_claims(data: &Table) -> Vec<Claim> {
     claims.push(
         data
             .claim(
-                "N = 23: UCB gains nothing on DLE (\"irrespective of the number of nodes\" does not hold, A-14); by",
+                "N = 23: UCB gains nothing on DLE (\"irrespective of the number of nodes\" does not hold, A-14), ratio",
                 "1.00",
             )
             .at_least(fresh(23, "UCB", "DLE"), 0.9),
@@ -311,16 +311,16 @@ fn growth_claims(data: &Table) -> Vec<Claim> {
             "eps" => "1.72",
             _ => "not drawn",
         };
-        data.claim(format!("Rounds of {name} grow from 2,500 to 5,000 requests by"), published)
+        data.claim(format!("Rounds of {name} grow from 2,500 to 5,000 requests, ratio"), published)
     };
     vec![
         claim("DLE").between(growth("DLE"), 1.9, 2.1),
         claim("RLE").between(growth("RLE"), 1.9, 2.1),
         claim("eps").at_most(growth("eps"), 1.97),
         claim("UCB").at_most(growth("UCB"), 1.85),
-        data.claim("Those of epsilon-greedy grow less than those of DLE, by", "0.16")
+        data.claim("Those of epsilon-greedy grow less than those of DLE, difference", "0.16")
             .above_zero(growth("DLE") - growth("eps")),
-        data.claim("5,000 requests: epsilon-greedy takes fewer rounds than DLE; by", "0.44")
+        data.claim("5,000 requests: epsilon-greedy takes fewer rounds than DLE, ratio", "0.44")
             .at_most(by(data, "s40", "eps", "DLE"), 0.7),
     ]
 }
@@ -348,13 +348,13 @@ fn streak_claims(data: &Table) -> Vec<Claim> {
     let beyond = of_eleven(data, "DLE", Measured::StreakBeyond);
     vec![
         data
-            .claim("Epsilon-greedy fails in fewer rounds than DLE; by", "0.21")
+            .claim("Epsilon-greedy fails in fewer rounds than DLE, ratio", "0.21")
             .at_most(failed("DLE"), 0.4),
-        data.claim("and than RLE; by", "0.32").at_most(failed("RLE"), 0.35),
+        data.claim("and than RLE, ratio", "0.32").at_most(failed("RLE"), 0.35),
         data
             .claim("Epsilon-greedy seldom fails twice in a row, share of streaks", "0.125")
             .at_most(again("eps"), 0.25),
-        data.claim("Less often than RLE, by", "0.14").above_zero(again("RLE") - again("eps")),
+        data.claim("Less often than RLE, difference", "0.14").above_zero(again("RLE") - again("eps")),
         data
             .claim("DLE never fails more than f - 1 times in a row", "twice at most")
             .holds(format!("in {beyond} of runs it does"), beyond.value == 0.0)
@@ -396,11 +396,14 @@ fn trend_claims(data: &Table) -> Vec<Claim> {
     for name in ["DLE", "RLE"] {
         let than = |measure| by_measure(data, "s40", ("eps", name), measure);
         claims.push(
-            data.claim(format!("Epsilon-greedy elects less often than {name}; by"), "about 0.65")
-                .at_most(than(Measured::Elected), 0.75),
+            data.claim(
+                format!("Epsilon-greedy elects less often than {name}, ratio"),
+                "about 0.65",
+            )
+            .at_most(than(Measured::Elected), 0.75),
         );
         claims.push(
-            data.claim(format!("and fails less often per 1000 s than {name}; by"), "about 0.2")
+            data.claim(format!("and fails less often per 1000 s than {name}, ratio"), "about 0.2")
                 .at_most(than(Measured::FailedPer1000), 0.4),
         );
     }
@@ -474,23 +477,23 @@ fn migration_claims(data: &Table) -> Vec<Claim> {
     let relative = |cell: &str| by(data, cell, "eps", "DLE");
     vec![
         data.claim(
-            "Machines drawn anew every 180 s: epsilon-greedy takes no more rounds than RLE; by",
+            "Machines drawn anew every 180 s: epsilon-greedy takes no more rounds than RLE, ratio",
             "0.83",
         )
         .at_most(by(data, "redraw 180 s", "eps", "RLE"), 1.0),
-        data.claim("but gains next to nothing on DLE; by", "0.85").between(
+        data.claim("but gains next to nothing on DLE, ratio", "0.85").between(
             relative("redraw 180 s"),
             0.8,
             1.1,
         ),
-        data.claim("That is worse than on machines that stay, by", "0.43")
+        data.claim("That is worse than on machines that stay, difference", "0.43")
             .at_least(relative("redraw 180 s") - relative("stationary"), 0.1),
-        data.claim("A buffer of 20 changes little; by", "1.05").between(
+        data.claim("A buffer of 20 changes little, ratio", "1.05").between(
             by(data, "redraw 180 s", "buffered", "eps"),
             0.92,
             1.08,
         ),
-        data.claim("Nodes that move on every 1800 s can be learnt; by", "not tried")
+        data.claim("Nodes that move on every 1800 s can be learnt, ratio", "not tried")
             .at_most(relative("rotate 1800 s"), 0.95),
     ]
 }
@@ -524,7 +527,9 @@ fn lemma_claims(data: &Table) -> Vec<Claim> {
         let messages = by_measure(data, &cell, ("eps", "DLE"), Measured::ElectionMessages);
         claims.push(
             data.claim(
-                format!("N = {nodes}: so it sends more election messages than DLE, not fewer; by"),
+                format!(
+                    "N = {nodes}: so it sends more election messages than DLE, not fewer, ratio"
+                ),
                 "fewer, if k >= N + 1",
             )
             .at_least(messages, 1.0),

@@ -183,13 +183,13 @@ fn unsteady(data: &Table, [tick, opt]: [f64; 2], waypoints: bool) -> Vec<Claim> 
     let [fd_tick, fd_opt, degree, closeness] = NAMES.map(mean);
     let published = if waypoints { "1.55" } else { "1.82" };
     let mut claims = vec![
-        data.claim("Flooding on the leader's tick is wrong longer than TA-D; by", published)
+        data.claim("Flooding on the leader's tick is wrong longer than TA-D, ratio", published)
             .at_least(fd_tick / degree, tick),
-        data.claim("Flooding of changes only; by", published).at_least(fd_opt / degree, opt),
+        data.claim("Flooding of changes only, ratio", published).at_least(fd_opt / degree, opt),
     ];
     if waypoints {
         claims.push(
-            data.claim("TA-C is about as steady as TA-D; wrong longer by", "slightly worse")
+            data.claim("TA-C is about as steady as TA-D, wrong longer, ratio", "slightly worse")
                 .between(closeness / degree, 0.9, 1.45),
         );
         let at = |range| data.estimate(name("TA-D", range), Metric::Instability);
@@ -284,7 +284,7 @@ fn message_claims(data: &Table) -> Vec<Claim> {
         few("fd-tick"),
         few("fd-opt"),
         data
-            .claim("TA grows no more from 150 to 200 m; by", "flattens from 130 m")
+            .claim("TA grows no more from 150 to 200 m, ratio", "flattens from 130 m")
             .between(at("TA-D", 200) / at("TA-D", 150), 0.8, 1.25),
         data
             .claim("fd-opt sends least between 50 and 110 m", "dips")
@@ -377,14 +377,14 @@ fn path_claims(data: &Table, gathering: bool) -> Vec<Claim> {
     };
     vec![
         data
-            .claim(format!("TA-C's leaders are nearer than {than}; by"), published)
+            .claim(format!("TA-C's leaders are nearer than {than}, ratio"), published)
             .at_most(best, 0.98)
             .missed_at(
                 if gathering { FULL } else { &[] },
                 "a gathered crowd all hear each other, so that any leader is as near; what is left falls short of 2% by a \
                  tenth, and passes it if ranges below 30 m are counted (0.978)",
             ),
-        data.claim("TA-D's are as far as flooding's; by", "alike").between(degree / fd, 0.95, 1.05),
+        data.claim("TA-D's are as far as flooding's, ratio", "alike").between(degree / fd, 0.95, 1.05),
     ]
 }
 
@@ -439,9 +439,10 @@ fn crash_claims(data: &Table) -> Vec<Claim> {
     let [fd, _, degree, closeness] = NAMES.map(mean);
     vec![
         data.claim("How many ms flooding takes", "422 ms").between(fd, 250.0, 600.0),
-        data.claim("TA-D takes longer; by", "1.94").between(degree / fd, 1.1, 2.5),
+        data.claim("TA-D takes longer, ratio", "1.94").between(degree / fd, 1.1, 2.5),
         data.claim("How many ms TA takes (TA-D, TA-C)", "820 and 731 ms")
             .at_most([degree, closeness], 1_000.0),
-        data.claim("TA-C takes about as long as TA-D; by", "0.89").at_most(closeness / degree, 1.1),
+        data.claim("TA-C takes about as long as TA-D, ratio", "0.89")
+            .at_most(closeness / degree, 1.1),
     ]
 }

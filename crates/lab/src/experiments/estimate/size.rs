@@ -106,7 +106,7 @@ fn claims(data: &Table) -> Vec<Claim> {
             .at_most(share, 0.7),
         data
             .claim(
-                "The corrected ones do, but for the normal approximation: right less often than promised by",
+                "The corrected ones do, but for the normal approximation: how much less often than promised they are right",
                 "90 and 95%",
             )
             .showing(corrected)

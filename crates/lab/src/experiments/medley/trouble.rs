@@ -284,7 +284,7 @@ fn half_claims(data: &Table) -> Vec<Claim> {
             .claim("Bellwether suspects less than half as often as SWIM, with Lifeguard or without", "ours alone")
             .holds(each(suspected), ours_fewer(data, suspected, SWIM, 2.0)),
         data
-            .claim("One of 200 is deaf: healthy members are missing only from its own list", "its own list")
+            .claim("One of 200 is deaf: healthy members are missing from no list but its own", "its own list")
             .showing(each(deaf))
             .at_most(RIVALS.map(deaf), 199.0),
         data

@@ -1,6 +1,6 @@
 //! Leader election by announce and listen over multicast: LE-A, LE-S, LE-M and their hardened form.
 //!
-//! Source: thesis chapter 5, §5.1, Program 5.1 (LE-A) and Program 5.2 (LE-S); rule numbers `H-n` and
+//! Source: thesis chapter 5, §5.1, Program 5.1 (LE-A) and Program 5.2 (LE-S); rule numbers, `H-n` and
 //! errata `A-n` are those of `docs/rules/announce.md`. `T_A`, `T_L`, `T_S` are the chapter's timers. LE-A is
 //! LE-S that never waits ([`Suppression::None`]); LE-M is LE-S in which the earliest to wake is the
 //! best ([`Criterion::Wake`]). What the chapter leaves to future work is chosen in the [`Config`]:
@@ -8,13 +8,13 @@
 //! More than one leader is `several`; what to compare with is `baseline`; both need the feature `research`.
 //!
 //! ```text
-//! Idle        --Start-----------------> Suppressing  arm Suppress (wait of zero: Leading)
-//! Suppressing --Suppress fires--------> Leading      mint, announce, arm Announce
-//! Suppressing --better announcement---> Following    arm Listen
-//! Leading     --Announce fires--------> Leading      announce, arm Announce
-//! Leading     --better announcement---> Following    arm Listen
-//! Following   --leader's or better one> Following    adopt it, re-arm Listen
-//! Following   --Listen fires----------> Suppressing  as Start
+//! Idle        --Start-----------------> Suppressing  arm Suppress; wait of zero: Leading (rules 1 and 4)
+//! Suppressing --Suppress fires--------> Leading      mint, announce, arm Announce (rule 7)
+//! Suppressing --better announcement---> Following    arm Listen (rule 5)
+//! Leading     --Announce fires--------> Leading      announce, arm Announce (rules 3 and 7)
+//! Leading     --better announcement---> Following    arm Listen (rules 2 and 5)
+//! Following   --leader's or better one> Following    adopt it, re-arm Listen (rules 2 and 5, A-1)
+//! Following   --Listen fires----------> Suppressing  as Start (rules 3 and 6)
 //! any         --Leave-----------------> Idle
 //!
 //! Told to, whether leading or not:
@@ -28,30 +28,30 @@
 //! Following   --Return fires----------> Following    re-arm Return while the leader is not established (sticky)
 //!
 //! With a Bye:
-//! Leading     --Leave-----------------> Leaving      say goodbye, arm Bye (one copy: Idle)
+//! Leading     --Leave-----------------> Leaving      say goodbye, arm Bye; one copy: Idle (rule 8)
 //! Leaving     --Bye fires-------------> Leaving      say goodbye, arm Bye (last copy: Idle)
-//! Following   --Bye of the leader-----> Suppressing  as Start
+//! Following   --Bye of the leader-----> Suppressing  as Start (rule 9)
 //!
 //! With an Entry that asks:
-//! Idle        --Start, Query----------> Querying     ask, arm Query
+//! Idle        --Start, Query----------> Querying     ask, arm Query (rule 10)
 //! Suppressing --Suppress, first time--> Querying     likewise, for SuppressThenQuery
-//! Querying    --Query fires-----------> Leading      as Suppress fires
-//! any         --better Query----------> Following    its sender stands: as if it announced
+//! Querying    --Query fires-----------> Leading      as Suppress fires (rule 12)
+//! any         --better Query----------> Following    its sender stands: as if it announced (rule 11)
 //! Leading     --other Query-----------> Leading      announce with its nonce; once per T_R, else
-//!                                                    arm Reply
+//!                                                    arm Reply (rule 11)
 //! Leading     --Reply fires-----------> Leading      announce with the last nonce
 //!
 //! Hardened rules only:
-//! Leading     --worse one, epoch >= own> Leading     mint, announce; once per T_R, else arm Answer
-//! Leading     --Hint, need > own------> Leading      likewise
+//! Leading     --worse one, epoch >= own> Leading     mint, announce; once per T_R, else arm Answer (H-6)
+//! Leading     --Hint, need > own------> Leading      likewise (H-6)
 //! Leading     --Answer fires----------> Leading      mint, announce, re-arm Announce
-//! Following   --epoch behind----------> Following    answer withheld; arm Hint
+//! Following   --epoch behind----------> Following    answer withheld; arm Hint (H-9)
 //! Following   --Hint, need >= ours----> Following    disarm Hint: somebody else has asked
 //! Following   --Hint fires------------> Following    ask the leader for a larger epoch
 //! Following   --leader, now worse-----> Suppressing  as Start (H-8)
 //! Following   --worse, supersedes it--> Suppressing  as its Bye; Following if better than us (H-10)
 //! Following   --Query fires-----------> Following    ask again: no answer yet (H-13)
-//! any         --own id, newer boot----> Idle         tell the application, say no more
+//! any         --own id, newer boot----> Idle         tell the application, say no more (H-1)
 //! ```
 //!
 //! Promise: once the segment is quiet, everyone on it follows the live node of highest rank, and in

@@ -6,30 +6,30 @@
 //! and a [`Config`].
 //!
 //! ```text
-//! Idle     --Start------------------> Running  arm Period; Join to a contact unless members are given
+//! Idle     --Start------------------> Running  arm Period; Join to a contact unless members are given (R1, R13)
 //! Running  --Period fires-----------> Running  Ping to a drawn target; arm Ack, ProbeEnd, Period;
 //!                                              now and then Unlucky, Sync, Ping to somebody not listed;
-//!                                              cautious: Ping and PingReq about suspects
-//! Running  --Ack fires--------------> Running  PingReq to helpers
-//! Running  --ProbeEnd fires---------> Running  the target becomes suspect; cautious: or is probed again
-//! Running  --Ack, IndirectAck-------> Running  disarm Ack and ProbeEnd, if it answers the probe
-//! Running  --Ping-------------------> Running  Ack to its sender; Unlucky, if these come too rarely
-//! Running  --Ack on behalf of o-----> Running  IndirectAck to o
-//! Running  --PingReq----------------> Running  Ping to the target on behalf of the sender
-//! Running  --Unlucky----------------> Running  its sender is pinged more often
+//!                                              cautious: Ping and PingReq about suspects (R3, R4)
+//! Running  --Ack fires--------------> Running  PingReq to helpers (R5)
+//! Running  --ProbeEnd fires---------> Running  the target becomes suspect; cautious: or is probed again (R6, R8)
+//! Running  --Ack, IndirectAck-------> Running  disarm Ack and ProbeEnd, if it answers the probe (R7)
+//! Running  --Ping-------------------> Running  Ack to its sender; Unlucky, if these come too rarely (R7, A2)
+//! Running  --Ack on behalf of o-----> Running  IndirectAck to o (R7)
+//! Running  --PingReq----------------> Running  Ping to the target on behalf of the sender (R7)
+//! Running  --Unlucky----------------> Running  its sender is pinged more often (A5, R12)
 //! Running  --rumour of our death----> Running  ReportAlive in the next incarnation; cautious: also to the
-//!                                              accuser
-//! Running  --Suspicion fires--------> Running  the suspect is removed: Failed
+//!                                              accuser (R11)
+//! Running  --Suspicion fires--------> Running  the suspect is removed: Failed (R9)
 //! Running  --Beat fires-------------> Running  Beat to those who watch us
 //! Running  --Beat-------------------> Running  arm Silence
 //! Running  --Silence fires----------> Running  Ping out of turn to whoever we watch and do not hear
 //! Running  --Tomb fires-------------> Running  the oldest tombstone is forgotten, unless of a contact
-//! Running  --Join-------------------> Running  JoinAck with a page of the list
+//! Running  --Join-------------------> Running  JoinAck with a page of the list (R13)
 //! Running  --JoinAck----------------> Running  Join for the next page; at the end disarm Join, or, if
-//!                                              somebody was new, arm it to ask another
+//!                                              somebody was new, arm it to ask another (R13)
 //! Running  --Join fires-------------> Running  Join to the next contact
 //! Running  --Sync-------------------> Running  SyncAck with a page of the list
-//! Running  --Leave------------------> Leaving  Leave to the neighbours; arm Bye
+//! Running  --Leave------------------> Leaving  Leave to the neighbours; arm Bye (R13)
 //! Leaving  --Bye fires--------------> Idle
 //! Leaving  --anything else----------> Leaving  as Running, but no rumour is contradicted
 //! ```
