@@ -4,10 +4,9 @@
 use std::{cell::RefCell, collections::VecDeque, fs, path::PathBuf};
 
 use bellwether_agent::{
-    Config, Content, Drop, Key, KeyRing, Sealer,
-    config::Inputs,
-    neighbours::{self, Format},
-    rewritten,
+    Config, Key, KeyRing,
+    config::{Format, Inputs},
+    internal::{Content, Refusal, Sealer, neighbours, rewritten},
 };
 use bellwether_proto::{
     Boot, Duration, Effect, Input, InputOf, Machine as _, NodeId, Outbox, OutboxOf, Peer, Seed,
@@ -334,7 +333,7 @@ pub fn seals(mut data: &[u8]) {
     let sealer = |who| Sealer::new(&ring, "farm", who);
     let mut node = sealer(me).with_sense(|body| {
         let packet = Packet::decode(&mut Reader::new(body));
-        packet.map(drop).map_err(Drop::from)
+        packet.map(drop).map_err(Refusal::from)
     });
     let mut others: Vec<Sealer> =
         (0..4).map(|at| sealer(Peer::new(NodeId::new(1 + at % 3), Boot::new(1 + at)))).collect();

@@ -3,8 +3,9 @@
 use std::{sync::Arc, time::Duration};
 
 use bellwether_agent::{
-    Agent, Config, KeyRing, MemberState,
+    Agent, Config, KeyRing,
     config::{Profile, Seed},
+    status::MemberState,
 };
 
 use crate::{Alive, Library, MEMBERS, Waits, address};

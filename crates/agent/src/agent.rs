@@ -9,7 +9,7 @@ use std::{
 };
 
 use bellwether_proto::{
-    Boot, ElectionId, Seed,
+    Boot, ElectionId, Mode, Seed,
     membership::medley::Addresses,
     node::{About, Settings, packet::Dialect},
 };
@@ -18,27 +18,33 @@ use tokio::{
     sync::watch,
     task::{JoinError, JoinHandle},
 };
+use tracing::{Instrument as _, info, info_span, warn};
 
 use crate::{
-    adapter::{self, Adapter},
     api::{self, Api, Door, Shut, Token},
-    clock,
     config::{self, Config, Seed as Joined, Socket},
-    discovery::{self, Family},
-    driver::{self, Driver},
-    handle::{Handle, Refused, Request, Stopped},
-    hooks::{HookDoor, HookView, Hooks},
-    key::{KeyError, KeyRing},
-    log::{self, Level, Line},
-    neighbours,
-    notify::{Manager, Watchdog},
-    peers::{self, Peers},
-    record::{Header, RecordError, Recorder},
-    seal::{Sealer, Versions},
+    host::{
+        adapter::{self, Adapter},
+        clock,
+        discovery::{self, Family},
+        driver::{self, Driver},
+        election::Election,
+        handle::{self, Handle, Request},
+        hooks::{HookDoor, HookView, Hooks},
+        log::{self, EVENTS},
+        neighbours,
+        notify::{Manager, Watchdog},
+        peers::{self, Peers},
+        record::{Header, RecordError, Recorder},
+        store::{Store, StoreError},
+        terms,
+    },
+    net::{
+        key::{KeyError, KeyRing},
+        seal::{Sealer, Versions},
+        transport::{BindError, Transport},
+    },
     status::EventKind,
-    store::{Store, StoreError},
-    terms,
-    transport::{BindError, Transport},
 };
 
 /// Why an agent could not start.
@@ -56,9 +62,9 @@ pub enum StartError {
     /// The port for HTTP.
     #[error("cannot answer HTTP on {address}: {source}; choose another with --api")]
     Api {
-        /// Where.
+        /// The address that was refused.
         address: SocketAddr,
-        /// Why.
+        /// What the system said.
         source: io::Error,
     },
     /// The socket for those on this machine.
@@ -86,10 +92,7 @@ pub enum ReloadError {
     Start(#[from] StartError),
     /// The agent says no.
     #[error("{0}")]
-    Refused(#[from] Refused),
-    /// It is too late.
-    #[error("{0}")]
-    Stopped(#[from] Stopped),
+    Refused(#[from] handle::Error),
 }
 
 impl From<KeyError> for ReloadError {
@@ -98,7 +101,11 @@ impl From<KeyError> for ReloadError {
     }
 }
 
-/// A running agent. Dropped, it goes on; ask its [`Handle`] to leave.
+/// A running agent.
+///
+/// It runs for as long as this is held. Dropped, it leaves as [`leave`](Self::leave) does, and nobody waits for it: it
+/// hands over what it leads and says goodbye as a task of the runtime, so that nobody has to find out by its silence. It has
+/// no time for that if the runtime ends with it.
 #[derive(Debug)]
 pub struct Agent {
     handle: Handle,
@@ -161,6 +168,16 @@ impl Agent {
         watchdog: Option<Watchdog>,
         above: Option<Boot>,
     ) -> Result<Self, StartError> {
+        if let Some(election) = config.elections.iter().find(|one| one.mode.mode() == Mode::Leased)
+            && config.data_dir.is_none()
+        {
+            let words = format!(
+                "{} is a leased election, and this node, without a data_dir, would forget what it has promised when it \
+                 restarts; set data_dir",
+                election.name
+            );
+            return Err(StartError::Setting(words));
+        }
         let api = listener.as_ref().map_or(Ok(config.api), TcpListener::local_addr);
         let api = api.map_err(|source| StartError::Api { address: config.api, source })?;
         let store = Store::open(config.data_dir.as_deref(), above)?.with_dialect(config.dialect);
@@ -218,8 +235,12 @@ impl Agent {
             path: door.path().to_owned(),
             group: config.socket_group.as_ref().map(|group| group.id),
         });
-        let (handle, inbox) = Handle::connect();
-        let node = tokio::spawn(Driver::new(node, transport, inbox, watchdog).run());
+        let (handle, inbox) =
+            Handle::connect(config.elections.iter().map(|one| (one.name.clone(), one.mode.mode())));
+        // A process may have several: each says which it is.
+        let span = info_span!("agent", name = config.name);
+        let node = Driver::new(node, transport, inbox, watchdog).run();
+        let node = tokio::spawn(node.instrument(span.clone()));
         let (hooks, view) = if config.hooks.is_empty() {
             (None, HookView::none())
         } else {
@@ -230,10 +251,13 @@ impl Agent {
         let (doors, asked) = watch::channel(config.join.clone());
         let besides: Vec<String> = remembered.iter().map(|(peers, _)| peers.source()).collect();
         // Before any of them says anything. A node that has stopped already has others to tell.
-        let _: Result<_, Stopped> =
+        let _: Result<_, handle::Error> =
             handle.set_sources(discovery::names(&config.join, &besides)).await;
         let asking = discovery::follow(asked, besides, family, handle.clone());
-        let mut others = vec![tokio::spawn(asking)];
+        let mut others = vec![
+            tokio::spawn(asking.instrument(span.clone())),
+            tokio::spawn(log::tell_refusals(handle.clone()).instrument(span.clone())),
+        ];
         if own.is_none() && config.advertise.is_empty() {
             others.push(tokio::spawn(driver::find_own_address(local, towards, handle.clone())));
         }
@@ -254,14 +278,23 @@ impl Agent {
             others.push(tokio::spawn(follow));
         }
         if let Some(hooks) = hooks {
-            others.push(tokio::spawn(hooks.run()));
+            others.push(tokio::spawn(hooks.run().instrument(span)));
             others.push(tokio::spawn(bar_the_dirty(config.clone(), handle.clone(), watched)));
         }
         let address = own.unwrap_or(local);
         Ok(Self { handle, address, api, socket, node, others, doors, serving })
     }
 
-    /// How to ask it.
+    /// The election of this name.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NoSuchElection`](handle::Error::NoSuchElection): its settings name no such election.
+    pub fn election(&self, name: &str) -> Result<Election, handle::Error> {
+        self.handle.election(name)
+    }
+
+    /// How to ask it all else.
     pub fn handle(&self) -> &Handle {
         &self.handle
     }
@@ -298,10 +331,10 @@ impl Agent {
         let new = newer.tags.iter().map(|(key, value)| (key.clone(), Some(value.clone())));
         let tags: BTreeMap<_, _> = old.chain(new).collect();
         if now.tags != newer.tags {
-            self.handle.request(Request::Tags(tags)).await??;
+            self.handle.request(Request::Tags(tags)).await?;
         }
         if now.join != newer.join {
-            self.handle.request(Request::Join(addresses(&newer.join))).await??;
+            self.handle.request(Request::Join(addresses(&newer.join))).await?;
             self.doors.send_replace(newer.join.clone());
         }
         let worth = newer.elections.iter().map(|one| (one.name.clone(), one.priority));
@@ -312,7 +345,7 @@ impl Agent {
     /// Hands over, says goodbye and waits until all is done.
     pub async fn leave(self) {
         // If it has stopped already there is nobody to ask.
-        let _: Result<_, Stopped> = self.handle.request(Request::Leave).await;
+        let _: Result<_, handle::Error> = self.handle.request(Request::Leave).await;
         let _: Result<_, Panicked> = self.stopped().await;
     }
 
@@ -339,10 +372,20 @@ impl Agent {
     }
 
     /// Stops it without a word, as if its cable had been cut. Its port and its directory are free afterwards.
-    pub async fn kill(self) {
+    pub async fn kill(mut self) {
         self.node.abort();
         self.others.iter().for_each(JoinHandle::abort);
-        let _ = self.node.await;
+        let _ = (&mut self.node).await;
+    }
+}
+
+impl Drop for Agent {
+    fn drop(&mut self) {
+        // Whoever has stopped needs no telling. One that has so many questions waiting that no other fits hangs.
+        if !self.handle.try_leave() {
+            self.node.abort();
+            self.others.iter().for_each(JoinHandle::abort);
+        }
     }
 }
 
@@ -385,8 +428,8 @@ pub enum Ended {
 }
 
 /// Runs an agent until it has left, or is told to stop by TERM or INT; then it leaves. On HUP it takes over what
-/// `reread` finds. What happens is handed to `write`, which must not block. A service manager that asks for it
-/// (`NOTIFY_SOCKET`) is told when it is ready, reads its settings again, or stops.
+/// `reread` finds. A service manager that asks for it (`NOTIFY_SOCKET`) is told when it is ready, reads its settings again,
+/// or stops.
 ///
 /// # Errors
 ///
@@ -394,7 +437,6 @@ pub enum Ended {
 pub async fn run(
     config: &Config,
     reread: impl Fn() -> Result<Config, String>,
-    write: impl Fn(Line),
 ) -> Result<Ended, StartError> {
     use tokio::signal::unix::{SignalKind, signal};
     // From the first moment on: before there is a handler, HUP would end us.
@@ -413,17 +455,16 @@ pub async fn run(
         let socket = agent.socket().map(|path| format!(" or {}", path.display()));
         let socket = socket.unwrap_or_default();
         let words = format!("{name} listens on {address}; ask it at http://{api}{socket}");
-        write(Line::new(Level::Info, "started", &words));
+        info!(target: EVENTS, about = "started", "{words}");
         if let Err(shut) = &agent.socket {
             let words = format!("{shut}; {NO_SOCKET}");
-            write(Line::new(Level::Warning, "no-socket", &words));
+            warn!(target: EVENTS, about = "no-socket", "{}", words);
         }
         if config.data_dir.is_none() {
-            write(Line::new(Level::Warning, "not-durable", FORGETFUL));
+            warn!(target: EVENTS, about = "not-durable", "{}", FORGETFUL);
         }
         manager.ready();
         let handle = agent.handle().clone();
-        let lines = log::follow(handle.clone(), &write);
         let life = async {
             loop {
                 tokio::select! {
@@ -442,22 +483,21 @@ pub async fn run(
                             }
                             Err(error) => Err(error),
                         };
-                        write(reloaded(taken));
+                        tell_reload(taken);
                         manager.ready();
                         continue;
                     }
                 }
                 manager.stopping();
-                let _: Result<_, Stopped> = handle.request(Request::Leave).await;
+                let _: Result<_, handle::Error> = handle.request(Request::Leave).await;
                 break;
             }
             agent.stopped().await
         };
-        let (stopped, ()) = tokio::join!(life, lines);
-        match stopped {
+        match life.await {
             Err(panicked) => {
                 let words = format!("{panicked}; this process ends, and is to be started again");
-                write(Line::new(Level::Warning, "panicked", &words));
+                warn!(target: EVENTS, about = "panicked", "{}", words);
                 return Ok(Ended::Panicked);
             }
             Ok(None) => {
@@ -467,7 +507,7 @@ pub async fn run(
                 return Ok(if duplicate { Ended::DuplicateIdentity } else { Ended::Left });
             }
             Ok(later) => {
-                write(Line::new(Level::Warning, "boot-behind", BEHIND));
+                warn!(target: EVENTS, about = "boot-behind", "{}", BEHIND);
                 above = later;
             }
         }
@@ -487,19 +527,21 @@ const NO_SOCKET: &str = "so those on this machine ask over HTTP, where anybody m
 const FORGETFUL: &str = "no data_dir is set: this node forgets who it is and which epochs there were when it stops, and \
                          epochs begin anew once all such nodes have stopped; set data_dir, or --data-dir";
 
-fn reloaded(taken: Result<Vec<String>, String>) -> Line {
-    let (level, words) = match taken {
+fn tell_reload(taken: Result<Vec<String>, String>) {
+    match taken {
         Ok(fields) if fields.is_empty() => {
-            (Level::Info, "read again: the keys; no setting has changed".to_owned())
+            info!(target: EVENTS, about = "reload", "read again: the keys; no setting has changed");
         }
-        Ok(fields) => (Level::Info, format!("read again: the keys, and {}", fields.join(", "))),
+        Ok(fields) => {
+            let fields = fields.join(", ");
+            info!(target: EVENTS, about = "reload", "read again: the keys, and {fields}");
+        }
         Err(problem) => {
             // It points at its place over several lines, and a log has one.
-            let words: Vec<&str> = problem.split_whitespace().collect();
-            (Level::Warning, format!("not read again: {}", words.join(" ")))
+            let words = problem.split_whitespace().collect::<Vec<_>>().join(" ");
+            warn!(target: EVENTS, about = "reload", "not read again: {words}");
         }
-    };
-    Line::new(level, "reload", &words)
+    }
 }
 
 /// Those to join of which the address is known.

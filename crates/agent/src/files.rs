@@ -11,8 +11,8 @@ use crate::{
     agent::StartError,
     api::{Shut, Token},
     config::{Config, Socket},
-    key::KeyRing,
-    store::StoreError,
+    host::store::StoreError,
+    net::key::KeyRing,
     trust,
 };
 

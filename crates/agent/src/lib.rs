@@ -1,8 +1,7 @@
 //! The agent: real nodes and real packets around the machines of [`bellwether_proto`].
 //!
-//! One task owns the machine, the sockets and the clock, and keeps the host's side of the contract in
-//! [`bellwether_proto::machine`], like the simulator, of which it knows nothing. Everybody else, be it the HTTP
-//! interface, a hook or the program this is embedded in, holds a [`Handle`] and asks.
+//! A program that embeds it needs three things: a [`Config`], an [`Agent`] that is started with it, and an [`Election`] of
+//! that agent, which says whether this node leads and when that changes.
 //!
 //! ```
 //! use bellwether_agent::{Agent, Config, KeyRing, config::Profile};
@@ -13,13 +12,17 @@
 //! config.api = "127.0.0.1:0".parse().unwrap();
 //! config.timing = Profile::Local.timing();
 //! let agent = Agent::start_with(&config, &KeyRing::generate().unwrap()).await.unwrap();
-//! let mut handle = agent.handle().clone();
-//! while !handle.status().await.unwrap().elections[0].is_leader {
-//!     handle.wait_after(handle.index()).await.unwrap();
+//! let mut election = agent.election("default").unwrap();
+//! while election.current().lead.is_none() {
+//!     election.changed().await.unwrap();
 //! }
 //! agent.leave().await;
 //! # });
 //! ```
+//!
+//! One task owns the machine, the sockets and the clock, and keeps the host's side of the contract in
+//! [`bellwether_proto::machine`], like the simulator, of which it knows nothing. Everybody else, be it the HTTP
+//! interface, a hook or the program this is embedded in, holds a [`Handle`] and asks.
 
 #![allow(
     clippy::disallowed_methods,
@@ -28,46 +31,54 @@
 )]
 
 pub use self::{
-    agent::{Agent, Ended, Panicked, ReloadError, StartError, run},
+    agent::{Agent, Panicked, ReloadError, StartError},
     config::{Config, SettingsError},
-    discovery::Found,
-    drop::Drop,
     files::check_files,
-    handle::{Answers, Handle, Inbox, Refused, Request, Requested, Stopped},
-    key::{Fingerprint, Key, KeyError, KeyLineError, KeyRing, KeyTextError, Stage},
-    peers::KnownPeer,
-    seal::{Answered, CHUNK_EXTRA, Content, OpenStream, Opened, Sealer, Versions},
-    status::{
-        Agreement, CentralStatus, Counters, Differing, ElectionStatus, Event, EventKind, Identity,
-        JoinTable, KeyStatus, KeyUser, LeaderStatus, MajorityStatus, MapNode, MapStatus,
-        MemberState, MemberStatus, PeerTable, Position, Reach, Role, SameName, ScoreStatus,
-        SourceStatus, Status, Verdict,
+    host::{
+        election::{Election, Lead, Leader, Leadership},
+        handle::{Error, Handle, Request},
     },
-    store::{StoreError, rewritten},
-    transport::{BindError, INBOUND, INBOUND_EACH, Misplaced, Received, Transport},
-    trust::Distrust,
+    net::key::{self, Key, KeyError, KeyRing},
 };
+pub use bellwether_proto::{Epoch, Mode, NodeId};
 
-mod adapter;
 mod agent;
-pub mod api;
-mod clock;
+mod api;
 pub mod config;
-mod discovery;
-mod driver;
-mod drop;
 mod files;
-mod handle;
-pub mod hooks;
-mod key;
-pub mod log;
-pub mod neighbours;
-mod notify;
-mod peers;
-pub mod record;
-mod seal;
-mod status;
-mod store;
-mod terms;
-mod transport;
+mod host;
+mod net;
+pub mod status;
 mod trust;
+
+/// What the command line, tests and fuzzers of this workspace need besides. It may change with any version.
+#[doc(hidden)]
+pub mod internal {
+    pub use crate::{
+        agent::{Ended, run},
+        host::{
+            handle::{Inbox, Requested},
+            store::rewritten,
+        },
+        net::{
+            refusal::Refusal,
+            seal::{Content, Sealer},
+        },
+    };
+
+    pub mod api {
+        pub use crate::api::{Act, Actor, Api, Order, Stage, Token, serve, usual_sockets};
+    }
+    pub mod hooks {
+        pub use crate::host::hooks::{HookView, Hooks};
+    }
+    pub mod log {
+        pub use crate::host::log::EVENTS;
+    }
+    pub mod neighbours {
+        pub use crate::host::neighbours::parse;
+    }
+    pub mod record {
+        pub use crate::host::record::*;
+    }
+}

@@ -16,15 +16,15 @@ pub enum Distrust {
     /// It cannot be looked at.
     #[error("{}: {source}", place.display())]
     Unseen {
-        /// Which.
+        /// The file or directory.
         place: PathBuf,
-        /// Why.
+        /// What the system said.
         source: io::Error,
     },
     /// It is somebody else's.
     #[error("{} belongs to user {owner}, need root or user {own} (chown, or run this as its owner)", place.display())]
     Owner {
-        /// Which.
+        /// The file or directory.
         place: PathBuf,
         /// Whose it is.
         owner: u32,
@@ -34,9 +34,9 @@ pub enum Distrust {
     /// It is ours, and others may change it.
     #[error("{} may be changed by others: its mode is {mode:04o} (chmod go-w)", place.display())]
     Writable {
-        /// Which.
+        /// The file or directory.
         place: PathBuf,
-        /// How.
+        /// Its permission bits, which let others write.
         mode: u32,
     },
 }

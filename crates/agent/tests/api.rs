@@ -4,7 +4,7 @@ mod support;
 
 use std::{collections::BTreeSet, time::Duration};
 
-use bellwether_agent::{EventKind, Request, hooks::HookView};
+use bellwether_agent::{Request, internal::hooks::HookView, status::EventKind};
 use serde_json::{Value, json};
 use support::{Fake, TOKEN, get, post, raw, serve_as, server};
 use tokio::{
@@ -367,7 +367,7 @@ async fn health_says_what_the_disk_refuses_and_which_tables_are_filling() {
 async fn an_agent_that_hangs_leads_nothing() {
     let fake = Fake::start();
     let at = server(&fake, HookView::none()).await;
-    let (handle, inbox) = bellwether_agent::Handle::connect();
+    let (handle, inbox) = bellwether_agent::Handle::connect([]);
     let stuck = Fake { handle, ..fake.clone() };
     let hung = server(&stuck, HookView::none()).await;
     let path = "/v1/elections/web/is-leader";

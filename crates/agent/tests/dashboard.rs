@@ -4,7 +4,10 @@ mod support;
 
 use std::collections::BTreeSet;
 
-use bellwether_agent::{EventKind, api::Act, hooks::HookView};
+use bellwether_agent::{
+    internal::{api::Act, hooks::HookView},
+    status::EventKind,
+};
 use serde_json::{Value, json};
 use support::{Fake, get, raw, serve_as, server};
 

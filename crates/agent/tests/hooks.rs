@@ -10,9 +10,10 @@ use std::{
 };
 
 use bellwether_agent::{
-    EventKind, Request,
+    Request,
     config::{Hook, User},
-    hooks::Hooks,
+    internal::hooks::Hooks,
+    status::EventKind,
 };
 use serde_json::Value;
 use support::Fake;

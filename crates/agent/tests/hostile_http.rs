@@ -5,7 +5,7 @@ mod support;
 
 use std::{net::SocketAddr, time::Duration};
 
-use bellwether_agent::{EventKind, hooks::HookView};
+use bellwether_agent::{internal::hooks::HookView, status::EventKind};
 use support::{Fake, TOKEN, get, raw, server};
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},

@@ -10,10 +10,11 @@
 use std::{net::SocketAddr, path::Path, time::Duration};
 
 use bellwether_agent::{
-    Agent, Config, ElectionStatus, KeyRing, Request,
-    config::{Election, Leased, Mode, Profile, Seed},
+    Agent, Config, Election, KeyRing,
+    config::{self, Leased, Mode, Profile, Seed},
+    status::ElectionStatus,
 };
-use bellwether_proto::{Duration as Wait, Epoch, election::leased::Flavour};
+use bellwether_proto::{Duration as Wait, Epoch};
 use tokio::time::{Instant, sleep};
 
 fn config(node: usize, folder: &Path, addresses: &[SocketAddr]) -> Config {
@@ -25,15 +26,17 @@ fn config(node: usize, folder: &Path, addresses: &[SocketAddr]) -> Config {
     config.timing.lease = Wait::from_millis(500);
     config.timing.arbitration = Wait::from_millis(250);
     config.join = addresses.iter().copied().map(Seed::from).collect();
-    let members = (0..addresses.len()).map(|node| format!("node-{node}")).collect();
-    let mode =
-        Mode::Leased(Leased { members, flavour: Flavour::Quorum, drift: 1_000, learned: None });
-    config.elections = vec![Election { name: "disk".to_owned(), mode, ..Election::default() }];
+    let members = (0..addresses.len()).map(|node| format!("node-{node}"));
+    config.elections = vec![config::Election::of("disk", Mode::Leased(Leased::of(members)))];
     config
 }
 
 async fn ask(agent: &Agent) -> ElectionStatus {
     agent.handle().status().await.unwrap().elections[0].clone()
+}
+
+fn disk(agents: &[Option<Agent>], at: usize) -> Election {
+    agents[at].as_ref().unwrap().election("disk").unwrap()
 }
 
 /// The one of them that all of them name.
@@ -76,7 +79,10 @@ async fn leaders_are_killed_and_come_back_and_hand_over() {
         let answer = ask(agents[leader].as_ref().unwrap()).await;
         assert!(answer.is_leader && answer.valid_for_ms.is_some_and(|left| left <= 1_000));
         assert!(answer.valid_until_us.is_some() && answer.step_down_ms == Some(200));
-        let epoch: Epoch = answer.epoch.unwrap().parse().unwrap();
+        let lead = disk(&agents, leader).current().lead.unwrap();
+        assert!(lead.epoch == answer.epoch && !lead.is_over());
+        assert!(lead.left().is_some_and(|left| left <= Duration::from_secs(1)));
+        let epoch = answer.epoch.unwrap();
         assert!(last <= Some(epoch), "{last:?} before {epoch}");
         last = Some(epoch);
         agents[leader].take().unwrap().kill().await;
@@ -92,21 +98,20 @@ async fn leaders_are_killed_and_come_back_and_hand_over() {
             assert!(begun.elapsed().as_secs() < 20, "{:?}", answer.agreement.dissent);
             tokio::time::sleep(std::time::Duration::from_millis(50)).await;
         };
-        let epoch: Epoch = answer.epoch.unwrap().parse().unwrap();
+        let epoch = answer.epoch.unwrap();
         assert!(last < Some(epoch), "{last:?} before {epoch}");
         last = Some(epoch);
         agents[leader] = start(leader).await;
         agreed(&agents, 40).await;
     }
     let leader = agreed(&agents, 30).await;
-    let resign = Request::Resign("disk".to_owned());
-    agents[leader].as_ref().unwrap().handle().request(resign).await.unwrap().unwrap();
-    assert!(!ask(agents[leader].as_ref().unwrap()).await.is_leader);
+    let mut election = disk(&agents, leader);
+    assert!(election.current().lead.is_some());
+    election.resign().await.unwrap();
+    assert!(election.changed().await.unwrap().lead.is_none());
     let next = agreed(&agents, 20).await;
     assert_ne!(next, leader);
-    let to = format!("node-{leader}");
-    let transfer = Request::Transfer { election: "disk".to_owned(), to };
-    agents[next].as_ref().unwrap().handle().request(transfer).await.unwrap().unwrap();
+    disk(&agents, next).transfer(&format!("node-{leader}")).await.unwrap();
     assert_eq!(agreed(&agents, 20).await, leader);
     // Who is left alone says what it lacks.
     for node in [0, 1] {

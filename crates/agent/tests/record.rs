@@ -17,7 +17,7 @@ use std::{
 use bellwether_agent::{
     Agent, Config, KeyRing, Request,
     config::{Election, Leased, Mode, Profile, Seed},
-    record::{Cause, End, Recording, Replayed, replay},
+    internal::record::{Cause, End, Recording, Replayed, replay},
 };
 use tokio::time::{Instant, sleep};
 
@@ -97,9 +97,9 @@ async fn every_life_replays_with_equal_effects() {
     agents[leader] = start(leader).await;
     let led = agreed(&agents, 1).await;
     let handle = agents[led].as_ref().unwrap().handle().clone();
-    handle.request(Request::Resign("disk".to_owned())).await.unwrap().unwrap();
+    handle.request(Request::Resign("disk".to_owned())).await.unwrap();
     let tags = [("rack".to_owned(), Some("c3".to_owned()))].into();
-    handle.request(Request::Tags(tags)).await.unwrap().unwrap();
+    handle.request(Request::Tags(tags)).await.unwrap();
     agreed(&agents, 1).await;
     agreed(&agents, 0).await;
     for agent in agents.into_iter().flatten() {

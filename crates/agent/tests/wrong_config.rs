@@ -6,11 +6,12 @@
 use std::{ffi::OsString, fs, path::Path};
 
 use bellwether_agent::{
-    Config, Position, Role,
+    Config,
     config::{
-        Announced, Feedback, Flag, Inputs, Mode, Neighbours, OnIsolation, Place, Profile, Spread,
+        Announced, Feedback, Flag, Format, Inputs, Mode, Neighbours, OnIsolation, Place, Profile,
+        Spread,
     },
-    neighbours::Format,
+    status::{Position, Role},
 };
 use bellwether_proto::{Duration, election::central::Criterion};
 use proptest::prelude::*;

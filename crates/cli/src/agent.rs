@@ -58,7 +58,8 @@ pub(crate) struct Settings {
     /// The cluster's key, made by `bellwether keygen`
     #[arg(long, value_name = "FILE")]
     key_file: Option<String>,
-    /// How to write down what happens: text, json or none [default: text]
+    /// How to write down what happens: text, json or none; debug, trace,
+    /// json-debug or json-trace for more of it [default: text]
     #[arg(long, value_name = "FORM")]
     log: Option<String>,
     /// Write down what the node is given, for `bellwether replay`; past lives
@@ -186,7 +187,7 @@ pub(crate) fn run(args: &Args) -> Result<Exit, Failure> {
         .map_err(|error| Failure::Other(format!("cannot start: {error}")))?;
     let reread = || args.load().map_err(|failure| failure.to_string());
     let log = Log::start(config.log);
-    let ended = runtime.block_on(bellwether_agent::run(&config, reread, |line| log.write(line)));
+    let ended = runtime.block_on(bellwether_agent::internal::run(&config, reread));
     log.end();
     ended.map(Exit::from).map_err(|error| Failure::Other(error.to_string()))
 }

@@ -8,7 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use bellwether_agent::{api::usual_sockets, config::API_PORT};
+use bellwether_agent::{config::API_PORT, internal::api::usual_sockets};
 use serde_json::Value;
 
 use crate::{

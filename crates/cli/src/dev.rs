@@ -10,9 +10,10 @@ use std::{
 };
 
 use bellwether_agent::{
-    Agent, Config, Handle, KeyRing, StartError, Status,
-    api::{self, Act, Actor, Api, Order, Stage, Token},
+    Agent, Config, Epoch, Handle, KeyRing, StartError,
     config::{Election, Profile, Seed},
+    internal::api::{self, Act, Actor, Api, Order, Stage, Token},
+    status::Status,
 };
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
 use tokio::{
@@ -87,7 +88,7 @@ struct Node {
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 struct Told {
     leader: Option<String>,
-    epoch: Option<String>,
+    epoch: Option<Epoch>,
     agree: usize,
     alive: usize,
     settled: bool,
@@ -313,7 +314,7 @@ impl Cluster {
         let leads = elections().find(|election| election.is_leader);
         let leader =
             leads.and_then(|election| election.leader.as_ref()).map(|one| one.name.clone());
-        let epoch = leads.and_then(|election| election.epoch.clone());
+        let epoch = leads.and_then(|election| election.epoch);
         let agree = elections()
             .filter(|election| election.epoch == epoch && election.settled && epoch.is_some())
             .count();

@@ -8,8 +8,8 @@ use std::{
 
 use bellwether_agent::{
     Config, Key, KeyRing,
-    api::Token,
     config::{Flag, Inputs},
+    internal::api::Token,
 };
 
 use crate::output::{Failure, about};

@@ -5,7 +5,10 @@ use std::{
     path::PathBuf,
 };
 
-use bellwether_agent::{Fingerprint, Key, KeyRing, Stage, config};
+use bellwether_agent::{
+    Key, KeyRing, config,
+    key::{Fingerprint, Rotation},
+};
 use serde_json::{Value, json};
 
 use crate::{
@@ -93,7 +96,7 @@ pub(crate) fn run(args: &Args) -> Result<bool, Failure> {
         }
         Verb::Retire(retire) => {
             let retired = ring.retire();
-            if retired.is_empty() && ring.stage() == Stage::AcceptBoth {
+            if retired.is_empty() && ring.stage() == Rotation::AcceptBoth {
                 let text =
                     "nothing is retired while the oldest key is the one sent; `keys send` first";
                 return Err(Failure::Other(text.to_owned()));
@@ -199,8 +202,8 @@ fn print(ring: &KeyRing, json: bool) -> Result<bool, Failure> {
     };
     shown.print(json)?;
     let next = match ring.stage() {
-        Stage::AcceptBoth if !json => "once every node has this file: `keys send`",
-        Stage::SendNew if !json => "once every node sends the new key: `keys retire`",
+        Rotation::AcceptBoth if !json => "once every node has this file: `keys send`",
+        Rotation::SendNew if !json => "once every node sends the new key: `keys retire`",
         _ => return Ok(true),
     };
     println!("next: {next}");

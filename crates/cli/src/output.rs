@@ -6,7 +6,7 @@ use std::{
     time::Duration,
 };
 
-use bellwether_agent::{Ended, SettingsError, config::Place};
+use bellwether_agent::{SettingsError, config::Place, internal::Ended};
 use comfy_table::{Table, presets};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::{Value, json};

@@ -11,7 +11,9 @@ use std::{
 
 use bellwether_agent::{
     config::quote,
-    record::{Answer, Divergence, End, Entry, Outcome, RecordError, Recording, Replay, Step},
+    internal::record::{
+        Answer, Divergence, End, Entry, Outcome, RecordError, Recording, Replay, Step,
+    },
 };
 use bellwether_proto::{Effect, EffectOf, Epoch, node::Node, node::hex};
 use serde_json::{Value, json};

@@ -21,7 +21,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use bellwether_agent::{EventKind, Request, hooks::HookView};
+use bellwether_agent::{Request, internal::hooks::HookView, status::EventKind};
 use command::command as bellwether;
 use serde_json::Value;
 use support::{Fake, TOKEN, election, server};
@@ -56,7 +56,10 @@ impl Agent {
         let mut status = self.fake.status.lock().expect("not poisoned");
         let leader = if leads { "kitchen" } else { "attic" };
         status.elections[0] = election("web", Some(leader), leads);
-        status.elections[0].epoch = Some(epoch.to_owned());
+        status.elections[0].epoch = Some(epoch.parse().unwrap());
+        drop(status);
+        // The stand-in says so every tenth of a second, and until then something else.
+        thread::sleep(Duration::from_millis(150));
     }
 
     /// Ends it as a crash would.

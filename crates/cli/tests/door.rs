@@ -339,7 +339,7 @@ fn it_is_found_where_it_usually_is() {
         );
     }
     let lone = Lone::start(&["web=eventual"], "", &[]);
-    let usual = bellwether_agent::api::usual_sockets(lone.at.port());
+    let usual = bellwether_agent::internal::api::usual_sockets(lone.at.port());
     let found = usual.iter().find(|path| path.exists());
     let found = found.unwrap_or_else(|| panic!("none of {usual:?}")).display().to_string();
     assert!(command(&["is-leader", "web", "--socket", &found]).status().unwrap().success());

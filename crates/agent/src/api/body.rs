@@ -36,9 +36,11 @@ pub(super) async fn nothing(request: Request) -> Result<(), Problem> {
     parse::<Nothing>(&bytes).map(|_| ())
 }
 
+/// No more than `{}`.
 #[derive(serde::Deserialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
-struct Nothing {}
+pub(super) struct Nothing {}
 
 async fn read(body: Body) -> Result<Vec<u8>, Problem> {
     let whole = timeout(PATIENCE, Limited::new(body, LARGEST).collect()).await;

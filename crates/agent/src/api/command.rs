@@ -7,23 +7,29 @@ use axum::{
     extract::{self, Path, State, rejection::PathRejection},
     http::StatusCode,
 };
-use serde::Deserialize;
-use serde_json::{Value, json};
+use serde::{Deserialize, Serialize};
 
 use bellwether_proto::node::check_name;
 
 use super::{Api, Problem, body};
 use crate::{
     config::{TAG_BYTES, TAGS, hidden},
-    handle::Request,
+    host::handle::Request,
 };
 
-type Accepted = Result<(StatusCode, Json<Value>), Problem>;
+type Answer = Result<(StatusCode, Json<Accepted>), Problem>;
+
+/// It is under way.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
+pub(super) struct Accepted {
+    accepted: bool,
+}
 type Named = Result<Path<String>, PathRejection>;
 
-async fn ask(api: &Api, request: Request) -> Accepted {
+async fn ask(api: &Api, request: Request) -> Answer {
     api.request(request).await?;
-    Ok((StatusCode::ACCEPTED, Json(json!({ "accepted": true }))))
+    Ok((StatusCode::ACCEPTED, Json(Accepted { accepted: true })))
 }
 
 fn unfit(error: impl Into<String>, hint: impl Into<String>) -> Problem {
@@ -39,14 +45,16 @@ pub(super) async fn resign(
     State(api): State<Api>,
     path: Named,
     request: extract::Request,
-) -> Accepted {
+) -> Answer {
     body::nothing(request).await?;
     ask(&api, Request::Resign(named(path)?)).await
 }
 
 #[derive(Deserialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
-struct Transfer {
+pub(super) struct Transfer {
+    /// A member, by name or identity.
     to: String,
 }
 
@@ -54,15 +62,19 @@ pub(super) async fn transfer(
     State(api): State<Api>,
     path: Named,
     request: extract::Request,
-) -> Accepted {
+) -> Answer {
     let Transfer { to } = body::json(request).await?;
     ask(&api, Request::Transfer { election: named(path)?, to }).await
 }
 
 #[derive(Deserialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
-struct Report {
+pub(super) struct Report {
+    /// How badly it does, in hundredths: 0 is as it should be.
+    #[cfg_attr(test, schema(maximum = 100))]
     cost: u8,
+    /// Of whom, by name or identity; of the leader if left out.
     member: Option<String>,
 }
 
@@ -70,7 +82,7 @@ pub(super) async fn report(
     State(api): State<Api>,
     path: Named,
     request: extract::Request,
-) -> Accepted {
+) -> Answer {
     let Report { cost, member: of } = body::json(request).await?;
     if cost > 100 {
         return Err(unfit(format!("a cost of {cost}"), "from 0, all is well, to 100"));
@@ -79,12 +91,15 @@ pub(super) async fn report(
 }
 
 #[derive(Deserialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
-struct Join {
+pub(super) struct Join {
+    /// IP:PORT of other agents.
+    #[cfg_attr(test, schema(value_type = Vec<String>, min_items = 1, max_items = 64))]
     addresses: Vec<SocketAddr>,
 }
 
-pub(super) async fn join(State(api): State<Api>, request: extract::Request) -> Accepted {
+pub(super) async fn join(State(api): State<Api>, request: extract::Request) -> Answer {
     let Join { addresses } = body::json(request).await?;
     if addresses.is_empty() || addresses.len() > ADDRESSES {
         let error = format!("{} addresses", addresses.len());
@@ -99,29 +114,33 @@ pub(super) async fn join(State(api): State<Api>, request: extract::Request) -> A
     ask(&api, Request::Join(addresses)).await
 }
 
-pub(super) async fn leave(State(api): State<Api>, request: extract::Request) -> Accepted {
+pub(super) async fn leave(State(api): State<Api>, request: extract::Request) -> Answer {
     body::nothing(request).await?;
     ask(&api, Request::Leave).await
 }
 
 #[derive(Deserialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
-struct ForceLeave {
+pub(super) struct ForceLeave {
+    /// A failed member, by name or identity.
     member: String,
 }
 
-pub(super) async fn force_leave(State(api): State<Api>, request: extract::Request) -> Accepted {
+pub(super) async fn force_leave(State(api): State<Api>, request: extract::Request) -> Answer {
     let ForceLeave { member } = body::json(request).await?;
     ask(&api, Request::ForceLeave(member)).await
 }
 
 #[derive(Deserialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 #[serde(deny_unknown_fields)]
-struct Tags {
+pub(super) struct Tags {
+    /// A value, or null to delete it.
     tags: BTreeMap<String, Option<String>>,
 }
 
-pub(super) async fn tags(State(api): State<Api>, request: extract::Request) -> Accepted {
+pub(super) async fn tags(State(api): State<Api>, request: extract::Request) -> Answer {
     let Tags { tags } = body::json(request).await?;
     if tags.is_empty() || tags.len() > TAGS {
         return Err(unfit(format!("{} tags", tags.len()), format!("from 1 to {TAGS}")));

@@ -28,7 +28,7 @@ use crate::{
 
 /// A socket in the file system that nobody is served on yet.
 #[derive(Debug)]
-pub struct Door {
+pub(crate) struct Door {
     listener: UnixListener,
     file: SocketFile,
     group: Option<u32>,
@@ -73,7 +73,7 @@ impl Door {
     /// # Errors
     ///
     /// [`Shut`]: at the place they name, or the last of those where it is looked for.
-    pub fn open(config: &Config, port: u16) -> Result<Option<Self>, Shut> {
+    pub(crate) fn open(config: &Config, port: u16) -> Result<Option<Self>, Shut> {
         let group = config.socket_group.as_ref().map(|group| group.id);
         match &config.socket {
             Socket::Nowhere => Ok(None),
@@ -125,7 +125,7 @@ impl Door {
     }
 
     /// Where it is.
-    pub fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         &self.file.path
     }
 

@@ -12,12 +12,12 @@ use axum::{
     },
 };
 use futures_util::stream;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 use serde_json::json;
 use tokio::time::timeout;
 
 use super::{Api, Place, Problem, places::Answering};
-use crate::{config::event_name, handle::Handle, status::Event};
+use crate::{config::event_name, host::handle::Handle, status::Event};
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -44,6 +44,17 @@ pub(super) async fn events(
     }
 }
 
+/// What a poll is answered.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
+pub(super) struct Events {
+    /// Ask for what comes after this next.
+    index: u64,
+    /// Whether there were events that are no longer kept.
+    missed: bool,
+    events: Vec<Event>,
+}
+
 async fn poll(
     mut handle: Handle,
     place: &Place,
@@ -66,7 +77,7 @@ async fn poll(
     }
     let (events, missed) = if reset { (Vec::new(), true) } else { handle.events_after(index) };
     let index = events.last().map_or(handle.index(), |event| event.index);
-    Ok(Json(json!({ "index": index, "missed": missed, "events": events })).into_response())
+    Ok(Json(Events { index, missed, events }).into_response())
 }
 
 /// Whoever is waited with holds a place, and must leave some to others.

@@ -11,7 +11,7 @@ use axum::{
 
 use super::{Api, Problem, Refusals};
 use crate::{
-    hooks::HookStatus,
+    host::hooks::HookStatus,
     status::{ElectionStatus, MemberState, ScoreStatus, Status},
 };
 
@@ -95,8 +95,7 @@ fn elections(page: &mut Page, elections: &[ElectionStatus]) {
             e.changes as f64
         }),
         ("epoch_counter", "gauge", "The first number of the fencing token.", |e| {
-            let counter = e.epoch.as_deref().and_then(|epoch| epoch.split('.').next());
-            counter.and_then(|counter| counter.parse().ok()).unwrap_or(0.0)
+            e.epoch.map_or(0.0, |epoch| epoch.counter() as f64)
         }),
         ("priority", "gauge", "What this node is worth; more is better.", |e| {
             f64::from(e.priority)

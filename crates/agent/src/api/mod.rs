@@ -15,17 +15,23 @@ use tokio::time::timeout;
 
 use self::{access::Access, places::Place, problem::Problem};
 pub use self::{
-    door::{Door, Shut, usual_sockets},
-    places::Refusals,
-    server::{serve, serve_apart, serve_door_apart},
+    door::usual_sockets,
+    server::serve,
     stage::{Act, Actor, Order, Stage},
     token::Token,
 };
+pub(crate) use self::{
+    door::{Door, Shut},
+    server::{serve_apart, serve_door_apart},
+};
 use crate::{
-    clock,
     config::Config,
-    handle::{Answers, Handle, Request},
-    hooks::HookView,
+    host::{
+        clock,
+        handle::{Answers, Handle, Request},
+        hooks::HookView,
+        refusals::Refusals,
+    },
     status::{ElectionStatus, MapStatus, Status},
 };
 
@@ -34,6 +40,8 @@ mod answer;
 mod body;
 mod command;
 mod deadline;
+#[cfg(test)]
+mod document;
 mod door;
 mod events;
 mod framing;
@@ -192,18 +200,14 @@ impl Api {
 
     async fn map(&self, name: &str) -> Result<MapStatus, Problem> {
         match timeout(PATIENCE, self.handle()?.map(name)).await {
-            Ok(Ok(Ok(map))) => Ok(map),
-            Ok(Ok(Err(refused))) => Err(Problem::refused(&refused)),
-            Ok(Err(_)) => Err(Problem::stopped()),
+            Ok(map) => map.map_err(|refused| Problem::refused(&refused)),
             Err(_) => Err(Problem::busy()),
         }
     }
 
     async fn request(&self, request: Request) -> Result<(), Problem> {
         match timeout(PATIENCE, self.handle()?.request(request)).await {
-            Ok(Ok(Ok(()))) => Ok(()),
-            Ok(Ok(Err(refused))) => Err(Problem::refused(&refused)),
-            Ok(Err(_)) => Err(Problem::stopped()),
+            Ok(done) => done.map_err(|refused| Problem::refused(&refused)),
             Err(_) => Err(Problem::busy()),
         }
     }

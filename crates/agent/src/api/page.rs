@@ -19,7 +19,7 @@ struct File {
 
 macro_rules! file {
     ($name:literal, $kind:expr) => {
-        File { name: $name, kind: $kind, text: include_str!(concat!("../dashboard/", $name)) }
+        File { name: $name, kind: $kind, text: include_str!(concat!("dashboard/", $name)) }
     };
 }
 
@@ -40,7 +40,7 @@ const FILES: &[File] = &[
     file!("why.js", SCRIPT),
     file!("words.js", SCRIPT),
 ];
-const INDEX: &str = include_str!("../dashboard/index.html");
+const INDEX: &str = include_str!("dashboard/index.html");
 
 /// The page, and the one that has a stage to act on.
 static PLAIN: LazyLock<String> = LazyLock::new(|| INDEX.replace("{stage}", "no"));

@@ -7,13 +7,12 @@
 use std::{
     collections::BTreeMap,
     net::{IpAddr, Ipv6Addr},
-    sync::{
-        Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicU64, Ordering},
-    },
+    sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::Ordering},
 };
 
 use tokio::sync::Notify;
+
+use crate::host::refusals::{Refusals, Refused};
 
 /// Who holds a connection.
 #[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
@@ -50,49 +49,6 @@ pub(super) struct Limits {
     pub(super) streams: usize,
     /// Of one caller.
     pub(super) streams_each: usize,
-}
-
-/// What was refused, since the agent started.
-#[derive(Debug, Default)]
-pub struct Refusals {
-    /// By the listener on an address.
-    pub(crate) http: Refused,
-    /// By the local socket.
-    pub(crate) socket: Refused,
-}
-
-/// What one listener refused.
-#[derive(Debug, Default)]
-pub(crate) struct Refused {
-    /// Connections for which there was no place.
-    connections: AtomicU64,
-    /// Connections that asked nothing and were closed for others.
-    idle: AtomicU64,
-    /// Streams for which there was no place.
-    streams: AtomicU64,
-    /// Connections of users who may not ask.
-    users: AtomicU64,
-}
-
-impl Refusals {
-    /// By listener and reason; all of them, from the start.
-    pub(crate) fn all(&self) -> impl Iterator<Item = (&'static str, &'static str, u64)> + '_ {
-        [("http", &self.http), ("socket", &self.socket)].into_iter().flat_map(|(at, refused)| {
-            [
-                ("connections", &refused.connections),
-                ("idle", &refused.idle),
-                ("streams", &refused.streams),
-                ("users", &refused.users),
-            ]
-            .map(|(reason, count)| (at, reason, count.load(Ordering::Relaxed)))
-        })
-    }
-}
-
-impl Refused {
-    pub(super) fn count_user(&self) {
-        self.users.fetch_add(1, Ordering::Relaxed);
-    }
 }
 
 /// Which of the two is counted for.

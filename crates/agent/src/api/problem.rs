@@ -5,19 +5,24 @@ use axum::{
     http::{HeaderValue, StatusCode, header},
     response::{IntoResponse, Response},
 };
-use serde_json::json;
+use serde::Serialize;
 
 use crate::{
     config::similar,
-    handle::Refused,
+    host::handle::Error,
     status::{ElectionStatus, Status},
 };
 
 /// Why a request was not answered as asked.
-#[derive(Debug)]
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
+#[cfg_attr(test, schema(as = Error))]
 pub(super) struct Problem {
+    #[serde(skip)]
     status: StatusCode,
+    /// What went wrong.
     error: String,
+    /// What to do about it.
     hint: String,
 }
 
@@ -79,12 +84,13 @@ impl Problem {
         Self::new(StatusCode::NOT_FOUND, format!("no {what} is called {name:?}"), hint)
     }
 
-    pub(super) fn refused(refused: &Refused) -> Self {
+    pub(super) fn refused(refused: &Error) -> Self {
         let (status, hint) = match refused {
-            Refused::NoSuchMember(_) => (StatusCode::NOT_FOUND, "see /v1/members"),
-            Refused::NoSuchElection(..) => (StatusCode::NOT_FOUND, "see /v1/elections"),
-            Refused::NotLeader(..) => (StatusCode::CONFLICT, "ask the agent of the leader"),
-            Refused::Impossible(_) => (StatusCode::CONFLICT, "see /v1/status"),
+            Error::Stopped => return Self::stopped(),
+            Error::NoSuchMember(_) => (StatusCode::NOT_FOUND, "see /v1/members"),
+            Error::NoSuchElection(..) => (StatusCode::NOT_FOUND, "see /v1/elections"),
+            Error::NotLeader(..) => (StatusCode::CONFLICT, "ask the agent of the leader"),
+            Error::Impossible(_) => (StatusCode::CONFLICT, "see /v1/status"),
         };
         Self::new(status, refused.to_string(), hint)
     }
@@ -92,8 +98,9 @@ impl Problem {
 
 impl IntoResponse for Problem {
     fn into_response(self) -> Response {
-        let Self { status, error, hint } = self;
-        let mut response = (status, Json(json!({ "error": error, "hint": hint }))).into_response();
+        let status = self.status;
+        tracing::debug!(code = status.as_u16(), error = self.error, "a request is refused");
+        let mut response = (status, Json(self)).into_response();
         let mut add =
             |name, value| response.headers_mut().insert(name, HeaderValue::from_static(value));
         match status {

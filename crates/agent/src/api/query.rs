@@ -6,20 +6,28 @@ use axum::{
     http::{HeaderMap, StatusCode, Uri, header},
     response::{IntoResponse as _, Response},
 };
+use bellwether_proto::{Epoch, NodeId, node};
 use serde::Serialize;
-use serde_json::json;
 
 use super::{Access, Api, Problem, access, page};
 use crate::{
-    hooks::HookStatus,
-    status::{ElectionStatus, MapStatus, MemberState, MemberStatus, Reach, Status},
+    host::hooks::HookStatus,
+    status::{
+        ElectionStatus, LeaderStatus, MapStatus, MemberState, MemberStatus, Reach, Status, hex,
+        hex_if_any, token,
+    },
 };
 
 /// Who leads, with the leader's name on top.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 pub(super) struct Leadership {
+    /// The leader's name, or null if none is known.
     name: Option<String>,
-    id: Option<String>,
+    /// The leader's identity, or null.
+    #[cfg_attr(test, schema(value_type = Option<String>))]
+    #[serde(serialize_with = "hex_if_any")]
+    id: Option<NodeId>,
     #[serde(flatten)]
     election: ElectionStatus,
 }
@@ -30,6 +38,14 @@ impl From<ElectionStatus> for Leadership {
         let (name, id) = leader.map(|leader| (leader.name, leader.id)).unzip();
         Self { name, id, election }
     }
+}
+
+/// What the elector sidecars of Kubernetes answered.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
+pub(super) struct Name {
+    /// The leader of the first election, or nothing if none is known.
+    name: String,
 }
 
 type Named = Result<Path<String>, PathRejection>;
@@ -52,7 +68,7 @@ pub(super) async fn root(
     access::authorise(&api, Access::Read, &uri, &headers)?;
     let leader = api.elections()?.into_iter().next().and_then(|first| first.leader);
     let name = leader.map_or(String::new(), |leader| leader.name);
-    Ok(Json(json!({ "name": name })).into_response())
+    Ok(Json(Name { name }).into_response())
 }
 
 pub(super) async fn status(State(api): State<Api>) -> Result<Json<Status>, Problem> {
@@ -84,6 +100,28 @@ pub(super) async fn map(State(api): State<Api>, path: Named) -> Result<Json<MapS
     api.map(&named(path)?).await.map(Json)
 }
 
+/// What load balancers read, should they read more than the code.
+#[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
+pub(super) struct IsLeader {
+    /// As configured.
+    election: String,
+    /// Whether this node leads, and may act.
+    is_leader: bool,
+    /// Who leads, if anybody is known to.
+    leader: Option<LeaderStatus>,
+    /// The fencing token.
+    #[cfg_attr(test, schema(value_type = Option<String>))]
+    #[serde(serialize_with = "token")]
+    epoch: Option<Epoch>,
+    /// Whether this node remembers epochs over a restart: it has a data_dir.
+    epoch_durable: bool,
+    /// Leased elections, on the node that leads: how long it may still act.
+    valid_for_ms: Option<u64>,
+    /// The same as an instant: microseconds of this machine's `CLOCK_BOOTTIME`.
+    valid_until_us: Option<u64>,
+}
+
 /// For load balancers: 200 on the node that leads and may act, 503 on all others.
 pub(super) async fn is_leader(
     State(api): State<Api>,
@@ -102,15 +140,15 @@ pub(super) async fn is_leader(
         true => StatusCode::OK,
         false => StatusCode::SERVICE_UNAVAILABLE,
     };
-    let body = json!({
-        "election": election.election,
-        "is_leader": election.is_leader,
-        "leader": election.leader,
-        "epoch": election.epoch,
-        "epoch_durable": election.epoch_durable,
-        "valid_for_ms": election.valid_for_ms,
-        "valid_until_us": election.valid_until_us,
-    });
+    let body = IsLeader {
+        election: election.election,
+        is_leader: election.is_leader,
+        leader: election.leader,
+        epoch: election.epoch,
+        epoch_durable: election.epoch_durable,
+        valid_for_ms: election.valid_for_ms,
+        valid_until_us: election.valid_until_us,
+    };
     Ok((status, Json(body)).into_response())
 }
 
@@ -124,23 +162,31 @@ pub(super) async fn hooks(State(api): State<Api>) -> Json<Vec<HookStatus>> {
 
 /// The network as this node sees it: who is there, and which way leads to them.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 pub(super) struct Topology {
     nodes: Vec<Point>,
     links: Vec<Link>,
 }
 
+/// A member.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 struct Point {
-    id: String,
+    /// Its identity.
+    #[cfg_attr(test, schema(value_type = String))]
+    #[serde(serialize_with = "hex")]
+    id: NodeId,
     name: String,
     state: MemberState,
 }
 
+/// A way to a member, by names.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 struct Link {
     from: String,
     to: String,
-    /// How long ago a message came straight from there.
+    /// How long ago a message came straight from `to`.
     heard_ms: Option<u64>,
 }
 
@@ -162,7 +208,9 @@ pub(super) async fn topology(State(api): State<Api>) -> Result<Json<Topology>, P
 
 /// A member and what is held against it.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
 pub(super) struct Why {
+    /// In words.
     summary: String,
     #[serde(flatten)]
     member: MemberStatus,
@@ -170,7 +218,7 @@ pub(super) struct Why {
 
 pub(super) async fn why(State(api): State<Api>, path: Named) -> Result<Json<Why>, Problem> {
     let (name, status) = (named(path)?, api.status().await?);
-    let mut found = status.members.iter().filter(|member| member.id == name);
+    let mut found = status.members.iter().filter(|member| node::hex(member.id) == name);
     let mut called = status.members.iter().filter(|member| member.name == name);
     let member = found.next().or_else(|| called.next());
     let member = member.cloned().ok_or_else(|| Problem::no_such_member(&name, &status))?;
@@ -222,5 +270,5 @@ pub(super) async fn wrong_method() -> Problem {
     Problem::new(StatusCode::METHOD_NOT_ALLOWED, "not this method here", hint)
 }
 
-/// Served as it is; a test holds it against the answers.
+/// Made from the types by a test (`document`); another holds it against the answers.
 const OPENAPI: &str = include_str!("openapi.json");

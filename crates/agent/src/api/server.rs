@@ -26,11 +26,11 @@ use tokio::{
 };
 
 use super::{
-    Api,
+    Api, Refusals,
     access::Local,
     deadline::Deadline,
     door::Door,
-    places::{Caller, Limits, Place, Places, Refusals},
+    places::{Caller, Limits, Place, Places},
     router,
 };
 
@@ -101,7 +101,7 @@ async fn serve_door(door: Door, api: Api) {
 /// # Errors
 ///
 /// Why there is no thread, or the listener cannot be handed over.
-pub fn serve_apart(listener: TcpListener, api: Api) -> io::Result<JoinHandle<()>> {
+pub(crate) fn serve_apart(listener: TcpListener, api: Api) -> io::Result<JoinHandle<()>> {
     let listener = listener.into_std()?;
     apart("bellwether-http", async move {
         // It was listening a moment ago.
@@ -116,7 +116,7 @@ pub fn serve_apart(listener: TcpListener, api: Api) -> io::Result<JoinHandle<()>
 /// # Errors
 ///
 /// Why there is no thread.
-pub fn serve_door_apart(door: Door, api: &Api) -> io::Result<JoinHandle<()>> {
+pub(crate) fn serve_door_apart(door: Door, api: &Api) -> io::Result<JoinHandle<()>> {
     apart("bellwether-door", serve_door(door, api.at_the_door()))
 }
 

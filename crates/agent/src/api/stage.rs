@@ -9,6 +9,7 @@ use axum::{
     http::{HeaderMap, StatusCode},
     response::Response,
 };
+use bellwether_proto::Epoch;
 use serde::Serialize;
 use serde_json::{Value, json};
 use tokio::{
@@ -19,8 +20,8 @@ use tokio::{
 use super::{Api, Behind, PATIENCE, Place, Problem, Shared, body, events, query};
 use crate::{
     config::similar,
-    handle::Handle,
-    status::{MemberState, Reach, Status},
+    host::handle::Handle,
+    status::{MemberState, Reach, Status, token},
 };
 
 /// The nodes of a cluster in one process, and a way to do something to them. Cheap to clone.
@@ -33,7 +34,7 @@ pub struct Stage {
 /// One node on a stage, dead or alive.
 #[derive(Clone, Debug)]
 pub struct Actor {
-    /// As configured.
+    /// Its name, as configured.
     pub name: String,
     /// Where it answers HTTP; on a stage somebody does for the dead too.
     pub api: SocketAddr,
@@ -59,9 +60,9 @@ pub enum Act {
 /// Something to be done to a node.
 #[derive(Debug)]
 pub struct Order {
-    /// To which.
+    /// The name of the node.
     pub node: String,
-    /// What.
+    /// What is to be done to it.
     pub act: Act,
     /// Who waits to hear that it is done, or why not.
     pub done: oneshot::Sender<Result<(), String>>,
@@ -107,12 +108,17 @@ impl Act {
 
 /// A node as the audience sees it.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
+#[cfg_attr(test, schema(as = DevNode))]
 pub(super) struct Seen {
     name: String,
+    /// Where it answers HTTP.
+    #[cfg_attr(test, schema(value_type = String))]
     api: SocketAddr,
-    /// Whether this port is its own.
+    /// Whether that is here.
     here: bool,
     running: bool,
+    /// Whether its cable is pulled.
     cut: bool,
     /// What it answers about the first election, if it answers.
     says: Option<Says>,
@@ -120,10 +126,16 @@ pub(super) struct Seen {
     reaches: Vec<String>,
 }
 
+/// What a node says about an election.
 #[derive(Debug, Serialize)]
+#[cfg_attr(test, derive(utoipa::ToSchema))]
+#[cfg_attr(test, schema(as = DevAnswer))]
 struct Says {
+    /// By name.
     leader: Option<String>,
-    epoch: Option<String>,
+    #[cfg_attr(test, schema(value_type = Option<String>))]
+    #[serde(serialize_with = "token")]
+    epoch: Option<Epoch>,
     settled: bool,
     is_leader: bool,
 }

@@ -61,9 +61,9 @@ pub struct Explained {
 /// What the settings of an election mean.
 #[derive(Clone, Debug, PartialEq, serde::Serialize)]
 pub struct ExplainedElection {
-    /// Its name.
+    /// The name of the election.
     pub election: String,
-    /// Its promise.
+    /// The promise that its answers carry.
     pub mode: &'static str,
     /// Seconds without a leader after it fails, half of the time.
     pub typical_s: f64,
@@ -73,7 +73,7 @@ pub struct ExplainedElection {
     pub worst_s: f64,
     /// Messages that one election takes, if none is lost.
     pub messages: u32,
-    /// In words.
+    /// What follows from its settings, a sentence each.
     pub words: Vec<String>,
 }
 

@@ -37,11 +37,11 @@ pub struct Hook {
 pub struct User {
     /// As in `/etc/passwd`.
     pub name: String,
-    /// Its number.
+    /// The number of the user.
     pub id: u32,
     /// The number of its first group. Hooks are in no other.
     pub group: u32,
-    /// Its directory.
+    /// The user's home directory.
     pub home: PathBuf,
 }
 

@@ -22,25 +22,29 @@ pub use bellwether_settings::{Place, SettingsError, error::quote, node::Membersh
 pub use self::{
     explain::{Explained, ExplainedElection, explain},
     hook::{Hook, User},
+    log::{Detail, Form, Shape},
     seed::Seed,
     show::{Change, Setting},
     socket::{Group, Socket},
     source::{Flag, Inputs},
+    table::{Format, Source, Table},
 };
 pub(crate) use self::{
     hook::{event_name, is_about_leading},
     seed::parse_address,
 };
-use crate::{log::Form, neighbours::Table, status::Position};
+use crate::status::Position;
 pub(crate) use bellwether_settings::error::{hidden, similar};
 
 mod explain;
 mod hook;
+mod log;
 mod neighbours;
 mod seed;
 mod show;
 mod socket;
 mod source;
+mod table;
 
 /// What an agent is to be.
 #[derive(Clone, Debug, PartialEq)]

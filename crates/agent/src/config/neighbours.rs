@@ -6,8 +6,11 @@ use bellwether_proto::{
 };
 use bellwether_settings::{Result, Section};
 
-use super::{hook::program, listen, path};
-use crate::neighbours::{Format, Source, Table};
+use super::{
+    hook::program,
+    listen, path,
+    table::{Format, Source, Table},
+};
 
 /// All but the mode, as they are shown.
 pub(super) fn shown(

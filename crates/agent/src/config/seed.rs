@@ -13,7 +13,7 @@ use super::{PORT, hook, is_host_name};
 /// Whom to talk to first: an address, or a source of addresses that is asked again and again.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub enum Seed {
-    /// This one.
+    /// One address that is known.
     Address(SocketAddr),
     /// Every address of this host.
     Name {

@@ -10,9 +10,9 @@ pub enum Socket {
     /// Only where everybody does.
     #[default]
     Nowhere,
-    /// Where the command line looks for it ([`usual_sockets`](crate::api::usual_sockets)).
+    /// Where the command line looks for it (`usual_sockets`).
     Usual,
-    /// There.
+    /// A socket at this path.
     At(PathBuf),
 }
 
@@ -21,7 +21,7 @@ pub enum Socket {
 pub struct Group {
     /// As in `/etc/group`.
     pub name: String,
-    /// Its number.
+    /// The number of the group.
     pub id: u32,
 }
 

@@ -16,7 +16,7 @@ use bellwether_settings::{
 /// Where to look, weakest first. What is said later wins, field by field.
 #[derive(Clone, Debug, Default)]
 pub struct Inputs {
-    /// One file.
+    /// One file, which is read first.
     pub file: Option<PathBuf>,
     /// A directory of which every `*.toml` is read, in the order of their names.
     pub directory: Option<PathBuf>,
@@ -31,7 +31,7 @@ pub struct Inputs {
 pub struct Flag {
     /// As on the command line, such as `--bind`.
     pub name: &'static str,
-    /// Its value.
+    /// The value that follows it.
     pub value: String,
 }
 

@@ -10,12 +10,19 @@ use std::{
 };
 
 use bellwether_agent::{
-    Agreement, CentralStatus, Config, Counters, Differing, ElectionStatus, Event, EventKind,
-    Handle, Identity, Inbox, JoinTable, KeyStatus, KeyUser, LeaderStatus, MajorityStatus, MapNode,
-    MapStatus, MemberState, MemberStatus, PeerTable, Position, Reach, Refused, Request, Requested,
-    Role, SameName, ScoreStatus, SourceStatus, Status, Verdict,
-    api::{Act, Actor, Api, Stage, Token, serve},
-    hooks::HookView,
+    Config, Error, Handle, Mode, NodeId, Request,
+    internal::{
+        Inbox, Requested,
+        api::{Act, Actor, Api, Stage, Token, serve},
+        hooks::HookView,
+    },
+    key::Rotation,
+    status::{
+        Agreement, CentralStatus, Counters, Differing, ElectionStatus, Event, EventKind, Identity,
+        JoinTable, KeyStatus, KeyUser, LeaderStatus, MajorityStatus, MapNode, MapStatus,
+        MemberState, MemberStatus, PeerTable, Position, Reach, Role, SameName, ScoreStatus,
+        SourceStatus, Status, Verdict,
+    },
 };
 use tokio::{
     io::{AsyncReadExt as _, AsyncWriteExt as _},
@@ -25,7 +32,7 @@ use tokio::{
 
 pub(crate) fn member(name: &str, state: MemberState, reach: Reach) -> MemberStatus {
     MemberStatus {
-        id: format!("{:016x}", name.len()),
+        id: NodeId::new(name.len() as u64),
         name: name.to_owned(),
         state,
         since_ms: 1_500,
@@ -46,10 +53,9 @@ pub(crate) fn member(name: &str, state: MemberState, reach: Reach) -> MemberStat
 pub(crate) fn election(name: &str, leader: Option<&str>, is_leader: bool) -> ElectionStatus {
     ElectionStatus {
         election: name.to_owned(),
-        mode: "eventual".to_owned(),
-        leader: leader
-            .map(|name| LeaderStatus { id: "0000000000000007".to_owned(), name: name.to_owned() }),
-        epoch: leader.map(|_| "7.3.1.0".to_owned()),
+        mode: Mode::Eventual,
+        leader: leader.map(|name| LeaderStatus { id: NodeId::new(7), name: name.to_owned() }),
+        epoch: leader.map(|_| "7.3.1.0".parse().expect("an epoch")),
         epoch_durable: true,
         settled: leader.is_some(),
         is_leader,
@@ -72,7 +78,7 @@ pub(crate) fn election(name: &str, leader: Option<&str>, is_leader: bool) -> Ele
             dissent: vec![("bedroom".to_owned(), "attic".to_owned())],
         },
         differing: vec![Differing {
-            id: "0000000000000009".to_owned(),
+            id: NodeId::new(9),
             name: "bedroom".to_owned(),
             settings: vec!["criterion", "margin"],
         }],
@@ -82,7 +88,7 @@ pub(crate) fn election(name: &str, leader: Option<&str>, is_leader: bool) -> Ele
         sent_electing: 12,
         scores: vec![ScoreStatus {
             rank: 1,
-            id: "0000000000000007".to_owned(),
+            id: NodeId::new(7),
             name: "kitchen".to_owned(),
             score: 0.975,
             samples: Some(40),
@@ -94,14 +100,14 @@ pub(crate) fn election(name: &str, leader: Option<&str>, is_leader: bool) -> Ele
 }
 
 /// Three in a line, seen from its end.
-fn map(election: String) -> Result<MapStatus, Refused> {
+fn map(election: String) -> Result<MapStatus, Error> {
     if election != "web" {
-        return Err(Refused::Impossible(format!(
+        return Err(Error::Impossible(format!(
             "{election} is not a central election, and has no map"
         )));
     }
     let node = |rank: u32, name: &str, score, degree, hops| MapNode {
-        id: format!("{:016x}", 10 - rank),
+        id: NodeId::new(u64::from(10 - rank)),
         name: name.to_owned(),
         rank,
         score,
@@ -110,8 +116,8 @@ fn map(election: String) -> Result<MapStatus, Refused> {
     };
     Ok(MapStatus {
         election,
-        leader: Some("0000000000000009".to_owned()),
-        own: "0000000000000007".to_owned(),
+        leader: Some(NodeId::new(9)),
+        own: NodeId::new(7),
         central: CentralStatus {
             criterion: "closeness",
             members: 3,
@@ -131,12 +137,12 @@ fn map(election: String) -> Result<MapStatus, Refused> {
 }
 
 pub(crate) fn key_user(name: &str, key: Option<&str>) -> KeyUser {
-    let id = format!("{:016x}", name.len());
+    let id = NodeId::new(name.len() as u64);
     KeyUser { id, name: name.to_owned(), key: key.map(str::to_owned), heard_ms: key.map(|_| 120) }
 }
 
 pub(crate) fn status() -> Status {
-    let node = Identity { id: "0000000000000007".to_owned(), name: "kitchen".to_owned(), boot: 3 };
+    let node = Identity { id: NodeId::new(7), name: "kitchen".to_owned(), boot: 3 };
     let script = "<script>alert(1)</script>";
     Status {
         node,
@@ -157,7 +163,7 @@ pub(crate) fn status() -> Status {
         ],
         same_names: vec![SameName {
             name: "attic".to_owned(),
-            ids: vec!["0000000000000005".to_owned(), "000000000000000b".to_owned()],
+            ids: vec![NodeId::new(5), NodeId::new(11)],
         }],
         sources: vec![
             SourceStatus {
@@ -178,7 +184,7 @@ pub(crate) fn status() -> Status {
         disk: Some("node.json: No space left on device".to_owned()),
         counters: Counters { dropped: BTreeMap::from([("replay", 3)]), ..Counters::default() },
         keys: KeyStatus {
-            stage: "settled",
+            stage: Rotation::Settled,
             sends: "0badcafe".to_owned(),
             accepts: vec!["0badcafe".to_owned()],
             members: vec![key_user("attic", Some("0badcafe")), key_user("cellar", None)],
@@ -201,7 +207,8 @@ pub(crate) struct History(tokio::sync::mpsc::UnboundedSender<EventKind>);
 impl Fake {
     /// Starts answering. Dropping every handle stops it.
     pub(crate) fn start() -> Self {
-        let (handle, inbox) = Handle::connect();
+        let elections = status().elections.into_iter().map(|one| (one.election, one.mode));
+        let (handle, inbox) = Handle::connect(elections);
         let (sender, events) = tokio::sync::mpsc::unbounded_channel();
         let fake = Self {
             status: Arc::new(Mutex::new(status())),
@@ -264,13 +271,13 @@ async fn answer(
                 Some(Requested::Do(request, reply)) => {
                     let answer = match &request {
                         Request::Resign(name) if name == "backup" => {
-                            Err(Refused::NotLeader("backup".to_owned(), "attic".to_owned()))
+                            Err(Error::NotLeader("backup".to_owned(), "attic".to_owned()))
                         }
                         Request::Resign(name) if name != "web" => {
-                            Err(Refused::NoSuchElection(name.clone(), "web, backup".to_owned()))
+                            Err(Error::NoSuchElection(name.clone(), "web, backup".to_owned()))
                         }
                         Request::ForceLeave(name) if name != "cellar" => {
-                            Err(Refused::NoSuchMember(name.clone()))
+                            Err(Error::NoSuchMember(name.clone()))
                         }
                         _ => Ok(()),
                     };
@@ -285,13 +292,10 @@ async fn answer(
                     unix_ms: 1_700_000_000_000,
                     event: kind,
                     election: Some("web".to_owned()),
-                    node: Some(LeaderStatus {
-                        id: "0000000000000007".to_owned(),
-                        name: "kitchen".to_owned(),
-                    }),
-                    epoch: Some("7.3.1.0".to_owned()),
+                    node: Some(LeaderStatus { id: NodeId::new(7), name: "kitchen".to_owned() }),
+                    epoch: Some("7.3.1.0".parse().expect("an epoch")),
                     valid_for_ms: None,
-                                    detail: None,
+                    detail: None,
                 }),
             },
         }
@@ -311,7 +315,7 @@ pub(crate) async fn staged(fake: &Fake) -> (SocketAddr, Arc<Mutex<Vec<(String, A
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
     let at = listener.local_addr().expect("bound");
     let actor = |name: &str, handle| Actor { name: name.to_owned(), api: at, cut: false, handle };
-    let (dead, _) = Handle::connect();
+    let (dead, _) = Handle::connect([]);
     let actors = vec![actor("kitchen", fake.handle.clone()), actor("attic", dead)];
     let (stage, list, mut orders) = Stage::new(actors);
     tokio::spawn(serve(listener, Api::staged(&config, at, Some(token()), stage, 0)));

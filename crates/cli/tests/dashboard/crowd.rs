@@ -13,11 +13,18 @@ use std::{
 };
 
 use bellwether_agent::{
-    Agreement, Config, Counters, Differing, ElectionStatus, Event, EventKind, Handle, Identity,
-    Inbox, JoinTable, KeyStatus, LeaderStatus, MapStatus, MemberState, MemberStatus, PeerTable,
-    Reach, Refused, Requested, Role, ScoreStatus, Status, Verdict,
-    api::{Api, Token, serve},
-    hooks::HookView,
+    Config, Error, Handle, Mode, NodeId,
+    internal::{
+        Inbox, Requested,
+        api::{Api, Token, serve},
+        hooks::HookView,
+    },
+    key::Rotation,
+    status::{
+        Agreement, Counters, Differing, ElectionStatus, Event, EventKind, Identity, JoinTable,
+        KeyStatus, LeaderStatus, MapStatus, MemberState, MemberStatus, PeerTable, Reach, Role,
+        ScoreStatus, Status, Verdict,
+    },
 };
 use tokio::{net::TcpListener, time::Instant};
 
@@ -54,7 +61,7 @@ impl Crowd {
                 let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
                 let at = listener.local_addr().unwrap();
                 let bound = if strict { "192.0.2.7:7739".parse().unwrap() } else { at };
-                let (handle, inbox) = Handle::connect();
+                let (handle, inbox) = Handle::connect([]);
                 let config = Config::new("barn-001", "farm", "/none");
                 let folder = tempfile::tempdir().unwrap();
                 let file = folder.path().join("token");
@@ -111,7 +118,7 @@ async fn answer(
                     let _ = reply.send(status.into());
                 }
                 Some(Requested::Map(_, reply)) => {
-                    let none = || Refused::Impossible("there is no map".to_owned());
+                    let none = || Error::Impossible("there is no map".to_owned());
                     let _ = reply.send(map.clone().ok_or_else(none));
                 }
                 Some(_) => {}
@@ -132,8 +139,8 @@ fn central(map: &MapStatus, election: ElectionStatus) -> ElectionStatus {
     let best = map.nodes.first().expect("a map has nodes");
     ElectionStatus {
         election: map.election.clone(),
-        mode: "central".to_owned(),
-        leader: Some(LeaderStatus { id: best.id.clone(), name: best.name.clone() }),
+        mode: Mode::Central,
+        leader: Some(LeaderStatus { id: best.id, name: best.name.clone() }),
         epoch: None,
         why: format!(
             "most central of {} by closeness, with a score of {}",
@@ -149,8 +156,8 @@ fn central(map: &MapStatus, election: ElectionStatus) -> ElectionStatus {
     }
 }
 
-fn id(at: usize) -> String {
-    format!("{:016x}", (at as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15))
+fn id(at: usize) -> NodeId {
+    NodeId::new((at as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15))
 }
 
 fn name(at: usize, members: usize) -> String {
@@ -169,7 +176,7 @@ fn happen(inbox: &Inbox, members: usize, event: EventKind, at: usize) {
         event,
         election: leads.then(|| "gateway".to_owned()),
         node: Some(LeaderStatus { id: id(at), name: name(at, members) }),
-        epoch: leads.then(|| "17.4.2.0".to_owned()),
+        epoch: leads.then(|| "17.4.2.0".parse().expect("an epoch")),
         valid_for_ms: None,
         detail: (event == EventKind::MemberSuspect).then(|| "says gate-002".to_owned()),
     });
@@ -218,9 +225,9 @@ fn status(members: usize, round: usize, up: Duration, index: u64) -> Status {
         let heard = members as u32 - members as u32 / 50;
         ElectionStatus {
             election: election.to_owned(),
-            mode: "eventual".to_owned(),
+            mode: Mode::Eventual,
             leader: Some(LeaderStatus { id: id(leader), name: name(leader, members) }),
-            epoch: Some(format!("{counter}.4.2.0")),
+            epoch: format!("{counter}.4.2.0").parse().ok(),
             settled: true,
             is_leader: leader == 0,
             since_ms: up + 725_000,
@@ -245,7 +252,7 @@ fn status(members: usize, round: usize, up: Duration, index: u64) -> Status {
     };
     let learned = |mut election: ElectionStatus| {
         let voters = members.min(9);
-        election.mode = "learned".to_owned();
+        election.mode = Mode::Learned;
         election.scores = (0..voters)
             .map(|at| ScoreStatus {
                 rank: at as u32 + 1,
@@ -279,7 +286,7 @@ fn status(members: usize, round: usize, up: Duration, index: u64) -> Status {
         disk: None,
         counters: Counters { sent: 40_213, received: 39_977, ..Counters::default() },
         keys: KeyStatus {
-            stage: "settled",
+            stage: Rotation::Settled,
             sends: "0badcafe".to_owned(),
             accepts: vec!["0badcafe".to_owned()],
             members: vec![],

@@ -2,9 +2,9 @@
 
 use std::{thread, time::Duration};
 
-use bellwether_agent::{CentralStatus, MapNode, MapStatus};
+use bellwether_agent::status::{CentralStatus, MapNode, MapStatus};
 use bellwether_proto::{
-    Seed,
+    NodeId, Seed,
     topology::{Graph, closeness},
 };
 
@@ -39,7 +39,7 @@ fn mesh(count: u32, range: f64) -> MapStatus {
     order.sort_by_key(|&node| (sums[node as usize], node));
     let hops = graph.distances(0);
     let node = |(rank, &at): (usize, &u32)| MapNode {
-        id: format!("{:016x}", u64::from(at) + 1),
+        id: NodeId::new(u64::from(at) + 1),
         name: if rank == 2 { HOSTILE.to_owned() } else { format!("radio-{at:03}") },
         rank: rank as u32 + 1,
         score: sums[at as usize],
@@ -52,8 +52,8 @@ fn mesh(count: u32, range: f64) -> MapStatus {
     let linked = linked.filter(|&(a, b)| graph.linked(a, b)).map(|(a, b)| (place(a), place(b)));
     MapStatus {
         election: "mesh".to_owned(),
-        leader: Some(nodes[0].id.clone()),
-        own: format!("{:016x}", 1),
+        leader: Some(nodes[0].id),
+        own: NodeId::new(1),
         central: CentralStatus {
             criterion: "closeness",
             members: count,

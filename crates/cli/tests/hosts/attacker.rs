@@ -8,7 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use bellwether_agent::{KeyRing, Sealer};
+use bellwether_agent::{KeyRing, internal::Sealer};
 use bellwether_hosts::{Datagram, Net};
 use bellwether_proto::{Boot, NodeId, Peer, wire::Reader};
 

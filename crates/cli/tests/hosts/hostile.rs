@@ -11,7 +11,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use bellwether_agent::{KeyRing, Sealer};
+use bellwether_agent::{KeyRing, internal::Sealer};
 use bellwether_hosts::{Datagram, Memory, Net, memory, run_time};
 use bellwether_proto::{Boot, Epoch, Peer};
 

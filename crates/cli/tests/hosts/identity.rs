@@ -19,7 +19,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use bellwether_agent::{KeyRing, Sealer};
+use bellwether_agent::{KeyRing, internal::Sealer};
 use bellwether_hosts::Net;
 use bellwether_proto::{Boot, NodeId, Peer};
 use rustix::process::Signal;
