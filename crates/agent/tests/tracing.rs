@@ -9,19 +9,24 @@
 
 use std::{
     fmt::{Debug, Write as _},
-    sync::{Arc, Mutex},
+    sync::{Arc, Mutex, OnceLock},
 };
 
-use bellwether_agent::{Agent, Config, KeyRing, config::Profile};
+use bellwether_agent::{Agent, Config, Election, KeyRing, config::Profile};
 use tracing::{
     Event, Level, Metadata, Subscriber,
     field::{Field, Visit},
     span,
 };
 
-/// Keeps all it hears, as level, target and fields.
+/// Keeps all it hears, as level, target and fields; and what the election says at the moment in which it hears that this
+/// node leads.
 #[derive(Clone, Default)]
-struct Ear(Arc<Mutex<Vec<(Level, String, String)>>>);
+struct Ear {
+    heard: Arc<Mutex<Vec<(Level, String, String)>>>,
+    election: Arc<OnceLock<Election>>,
+    leads: Arc<Mutex<Vec<bool>>>,
+}
 
 struct Fields(String);
 
@@ -40,13 +45,17 @@ impl Subscriber for Ear {
         let mut fields = Fields(String::new());
         event.record(&mut fields);
         let (level, target) = (*event.metadata().level(), event.metadata().target().to_owned());
-        self.0.lock().unwrap().push((level, target, fields.0));
+        if fields.0.contains("became-leader") {
+            let says = self.election.get().unwrap().clone().current();
+            self.leads.lock().unwrap().push(says.lead.is_some());
+        }
+        self.heard.lock().unwrap().push((level, target, fields.0));
     }
 
     fn new_span(&self, span: &span::Attributes<'_>) -> span::Id {
         let mut fields = Fields(String::new());
         span.record(&mut fields);
-        self.0.lock().unwrap().push((Level::INFO, "span".to_owned(), fields.0));
+        self.heard.lock().unwrap().push((Level::INFO, "span".to_owned(), fields.0));
         span::Id::from_u64(1)
     }
 
@@ -71,11 +80,13 @@ async fn an_embedding_program_hears_of_leading_of_steps_and_of_packets() {
     let stranger = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
     stranger.send_to(b"GET / HTTP/1.1\r\n\r\n", agent.address()).unwrap();
     let mut election = agent.election("default").unwrap();
+    ear.election.set(election.clone()).unwrap();
     while election.current().lead.is_none() {
         election.changed().await.unwrap();
     }
     agent.leave().await;
-    let heard = ear.0.lock().unwrap().clone();
+    let heard = ear.heard.lock().unwrap().clone();
+    assert_eq!(*ear.leads.lock().unwrap(), [true], "whoever is told and asks gets the same answer");
     let told = |level, target: &str, words: &[&str]| {
         let fits = |one: &&(Level, String, String)| {
             one.0 == level && one.1 == target && words.iter().all(|word| one.2.contains(word))

@@ -17,6 +17,7 @@ use std::{
     os::unix::{fs::PermissionsExt as _, net::UnixStream, process::CommandExt as _},
     path::Path,
     process::{Child, Command, Stdio},
+    sync::{PoisonError, RwLock},
     thread,
     time::{Duration, Instant},
 };
@@ -26,6 +27,9 @@ use lone::Lone;
 use rustix::process::geteuid;
 
 const NOBODY: u32 = 65_534;
+
+/// How long things take is measured while no other test of this file runs.
+static QUIET: RwLock<()> = RwLock::new(());
 
 /// No test: what a local user does who means harm, without a token. Half requests, whole ones, streams, from several
 /// addresses of this machine, and the socket itself, for as long as it lives.
@@ -107,6 +111,7 @@ fn besieged(lasting: Duration) {
         eprintln!("only root can be two users: skipped");
         return;
     }
+    let _alone = QUIET.write().unwrap_or_else(PoisonError::into_inner);
     let aside = tempfile::tempdir().unwrap();
     fs::set_permissions(aside.path(), fs::Permissions::from_mode(0o755)).unwrap();
     let socket = aside.path().join("agent.sock").display().to_string();
@@ -222,6 +227,7 @@ fn a_local_user_without_a_token_is_in_nobodys_way_for_a_minute() {
 
 #[test]
 fn the_kernel_says_who_may_ask() {
+    let _others = QUIET.read().unwrap_or_else(PoisonError::into_inner);
     if !geteuid().is_root() {
         eprintln!("only root can be two users: skipped");
         return;
@@ -271,6 +277,7 @@ fn the_kernel_says_who_may_ask() {
 
 #[test]
 fn a_group_may_be_let_in() {
+    let _others = QUIET.read().unwrap_or_else(PoisonError::into_inner);
     if !geteuid().is_root() {
         eprintln!("only root can be two users: skipped");
         return;
@@ -294,6 +301,7 @@ fn a_group_may_be_let_in() {
 /// The cluster's key is in there. Of a process that may be dumped, its own user reads all, and a core dump has it.
 #[test]
 fn nobody_looks_into_an_agents_memory() {
+    let _others = QUIET.read().unwrap_or_else(PoisonError::into_inner);
     if !geteuid().is_root() {
         eprintln!("only root can be two users: skipped");
         return;
@@ -328,6 +336,7 @@ fn nobody_looks_into_an_agents_memory() {
 /// Nobody says where it is: the command line looks where agents put it, by the port; and says where it looked.
 #[test]
 fn it_is_found_where_it_usually_is() {
+    let _others = QUIET.read().unwrap_or_else(PoisonError::into_inner);
     let runtime = tempfile::tempdir().unwrap();
     let output = command(&["leader"]).env("XDG_RUNTIME_DIR", runtime.path()).output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
@@ -350,6 +359,7 @@ fn it_is_found_where_it_usually_is() {
 /// The end of the connection is the end of leading: the guard is not waited for.
 #[test]
 fn run_takes_the_end_of_its_connection_as_loss() {
+    let _others = QUIET.read().unwrap_or_else(PoisonError::into_inner);
     let mut lone = Lone::start(&["web=eventual"], "", &[]);
     let times = ["--guard", "20s", "--grace", "10s"];
     let tail = ["web", "--", "sh", "-c", "echo up; exec sleep 600"];

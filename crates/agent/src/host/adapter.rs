@@ -604,9 +604,10 @@ impl Adapter {
         })
     }
 
-    /// Whether elections answer otherwise than before.
+    /// Whether elections answer otherwise than before. The answers are put where whoever asks finds them before anybody is
+    /// told: a hook that runs because this node leads, and asks, gets the answer that it was told of.
     pub(crate) fn look(&mut self, now: Time, inbox: &Inbox) {
-        let mut changed = false;
+        let mut moves: Vec<(usize, Leadership)> = Vec::new();
         for at in 0..self.tallies.len() {
             let answer = self.node.leadership_of(self.tallies[at].group, now);
             let tally = &mut self.tallies[at];
@@ -614,7 +615,6 @@ impl Adapter {
             if before.same_answer(&answer) {
                 continue;
             }
-            changed = true;
             debug!(
                 election = self.node.plan().seats[at].name,
                 leader = answer.leader.map(NodeId::get),
@@ -638,10 +638,14 @@ impl Adapter {
             if moved && answer.leader.is_some() {
                 tally.changes += 1;
             }
-            self.tell_leadership(now, at, &before, &answer, inbox);
+            moves.push((at, before));
         }
-        if changed {
-            self.publish(now, inbox);
+        if moves.is_empty() {
+            return;
+        }
+        self.publish(now, inbox);
+        for (at, before) in moves {
+            self.tell_leadership(now, at, &before, &self.tallies[at].answer, inbox);
         }
     }
 
