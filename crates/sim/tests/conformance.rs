@@ -55,6 +55,16 @@ fn old_groups_and_newcomers_have_one_leader_within_ten_seconds() {
     }
 }
 
+/// Three of four witnesses fell out of their ring of seven and were let in again, as new lives: nobody could be elected in it, and
+/// its members gave it up one by one, over half a minute.
+#[test]
+fn a_ring_in_which_nobody_can_be_elected_is_given_up_by_all_at_once() {
+    let verdict = sweep(&named("leased"), Case::Reordering, 300, 1, || ());
+    assert_eq!((verdict.seeds, verdict.failures), (1, vec![]));
+    let settled = verdict.settled_after.expect("it is promised");
+    assert!(settled <= Duration::from_secs(40), "{settled}");
+}
+
 #[test]
 fn the_published_rule_deposes_healthy_leaders_with_no_fault_at_all() {
     for subject in subjects().iter().filter(|subject| subject.known_to_break.is_some()) {

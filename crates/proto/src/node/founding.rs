@@ -12,6 +12,7 @@
 //!            has led for too long------> Quiet
 //! Inside   --looks for its ring in vain, as
 //!            most members are in none--> Quiet     nobody can lead in it
+//! Inside   --too few witnesses are left-> Quiet     nobody can lead in it either (R11.12)
 //! Inside   --Ready---------------------> Inside    Inside, if somebody leads; Ready, to one that founds with us
 //! any      --the disk refuses, or has
 //!            recovered-----------------> Quiet     what we said last may not have been kept
@@ -111,6 +112,8 @@ pub struct Founding {
     listed: Time,
     /// Since when nobody has led.
     lacking: Option<Time>,
+    /// Since when nobody leads and nobody can: the ring has too few witnesses left.
+    barren: Option<Time>,
     tick: Time,
     observes: bool,
     /// When those that found with us were last told so.
@@ -187,6 +190,7 @@ impl Founding {
             list: Vec::new(),
             listed: Time::ZERO,
             lacking: None,
+            barren: None,
             tick: Time::NEVER,
             observes: false,
             told: BTreeMap::new(),
@@ -298,7 +302,7 @@ impl Founding {
         let machine = Box::new(leased::Leased::new(ring, self.config.election, self.durable));
         self.stage = Stage::Inside { machine, founders, since: port.now };
         self.told.clear();
-        self.lacking = Some(port.now);
+        (self.lacking, self.barren) = (Some(port.now), None);
         // First, as the best begins to claim when it starts.
         let standings = self.standings.clone();
         standings.into_iter().for_each(|(id, standing)| self.weigh(id, standing, port));
@@ -362,7 +366,11 @@ impl Founding {
                 } else {
                     self.lacking = self.lacking.or(Some(now));
                 }
-                let vain = !active && self.looks_in_vain(now, *since);
+                let barren = active && self.lacking.is_some() && machine.is_barren();
+                self.barren = barren.then(|| self.barren.unwrap_or(now));
+                // For as long as it may take to hear of a member or a leader that there is.
+                let barren = self.barren.is_some_and(|since| now >= since + self.beat() * 4);
+                let vain = barren || !active && self.looks_in_vain(now, *since);
                 let since = self.lacking.unwrap_or(now).max(*since);
                 let late = now >= since + self.config.patience();
                 if machine.ring().is_out() || late || vain {

@@ -253,6 +253,13 @@ impl Leased {
         self.electorate.as_ref()
     }
 
+    /// By quorum: whether so many of those that must back a leader have left this ring that the rest elect nobody. Only a
+    /// leader could replace them (R11.9), so this is for good.
+    pub fn is_barren(&self) -> bool {
+        let electorate = self.electorate.as_ref();
+        electorate.is_some_and(|electorate| !electorate.is_won(|life| self.ring.lists(life)))
+    }
+
     /// The epoch we may act under at the last input's instant, and until when.
     pub fn authority(&self) -> Option<(Epoch, Time)> {
         let Bid::Office(office) = &self.bid else { return None };

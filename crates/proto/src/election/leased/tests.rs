@@ -390,6 +390,17 @@ fn the_crash_of_a_witness_suspends_a_leased_leader_but_not_a_backed_one() {
 }
 
 #[test]
+fn a_ring_that_has_lost_most_of_its_witnesses_elects_nobody_and_its_members_know() {
+    for (lost, barren) in [(&[0][..], false), (&[0, 2], false), (&[0, 2, 7], true)] {
+        let mut net = ring_of(9, Flavour::Quorum, &[]);
+        lost.iter().for_each(|of| drop(net.nodes.remove(of)));
+        net.run(ms(20_000));
+        assert_eq!(net.leader().is_none(), barren, "without {lost:?}");
+        assert!(net.nodes.values().all(|node| node.is_barren() == barren), "without {lost:?}");
+    }
+}
+
+#[test]
 fn a_leader_cut_off_stops_before_the_next_one_begins() {
     for flavour in FLAVOURS {
         let mut net = ring_of(9, flavour, &[]);
