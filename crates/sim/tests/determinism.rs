@@ -179,7 +179,7 @@ const PINS: [Pin; 23] = [
         r#"membership = { kind = "ring", neighbours = 2, drift = 10000 }
         keys = { slots = 32, keepers = 2 }"#,
         &[],
-        "",
+        "575cb317c45d10ff",
     ),
     ("node", r#"node = { timing = { profile = "lan" } }"#, &[], "08f0a907d96a5185"),
     (

@@ -150,3 +150,83 @@ fn owners_that_do_not_wait_or_ask_are_found_out() {
         assert!(!found.violations.is_empty(), "{broken:?}");
     }
 }
+
+/// Members that crash together with no more than two others, join, leave, or sleep for a while; then quiet.
+fn mild(seed: u64) -> Scenario {
+    let mut rng = Seed::new(seed).named("mild keys").rng();
+    let nodes = 7 + rng.below(6) as u32;
+    let at = 14_000 + rng.below(2_000);
+    let one = Who::Count(1);
+    let kind = match seed % 5 {
+        0 => FaultKind::Crash(one),
+        1 => FaultKind::Crash(Who::Count(2)),
+        2 => FaultKind::Join { count: 1 + rng.below(3) as u32 },
+        3 => FaultKind::Leave(Who::Count(1 + rng.below(2) as u32)),
+        _ => FaultKind::Pause { who: one, length: ms(300 + rng.below(6_000)), buffer: 166 },
+    };
+    Scenario {
+        name: "mild keys".into(),
+        duration: ms(40_000),
+        until: Until::Duration,
+        network: world(nodes, ms(30)),
+        protocol: Protocol::Keys { membership: ring(1_000), keys: owned(32, 2) },
+        faults: vec![drift(500, Who::Fraction(0.5), 1_000), fault(at, kind)],
+    }
+}
+
+/// `4 T_l + T_a` by slow clocks, five hops of news, two round trips, and what is lost because who follows sleeps when it
+/// is its turn or was forced out (K5).
+const BOUND: f64 = 4.7;
+
+#[test]
+fn every_key_has_an_owner_again_within_the_bound() {
+    let outcomes = each_seed(1, 60, || (), |seed| run(&mild(seed), seed)).unwrap();
+    let mut longest = [0.0_f64; 5];
+    for outcome in outcomes {
+        let value = |metric| outcome.value(metric).expect("it is measured");
+        let kind = (outcome.seed % 5) as usize;
+        longest[kind] = longest[kind].max(value(Metric::LongestUnowned));
+        assert!(outcome.violations.is_empty(), "seed {}: {:?}", outcome.seed, outcome.violations);
+        assert_eq!(value(Metric::UnownedSlots), 0.0, "seed {}", outcome.seed);
+    }
+    println!("at most without an owner after a crash, two, joins, leaves, a pause: {longest:?} s");
+    assert!(longest[..2].iter().all(|&longest| longest > 1.0 && longest < BOUND), "{longest:?}");
+    assert!(longest[2..4].iter().all(|&longest| longest < 0.5), "handed over: {longest:?}");
+}
+
+fn steady(seconds: u32, nodes: u32, slots: u32, extra: &str) -> Outcome {
+    let text = format!(
+        "name = \"keys\"\nduration = \"{seconds}s\"\n[network]\nnodes = {nodes}\n\
+         delay = {{ kind = \"uniform\", low = \"5ms\", high = \"20ms\" }}\n\
+         [membership]\nkind = \"ring\"\n[keys]\nslots = {slots}\n{extra}"
+    );
+    let scenario = Scenario::parse("keys", &text, &[]).unwrap();
+    let outcome = run(&scenario, 1).unwrap();
+    assert!(outcome.violations.is_empty(), "{:?}", outcome.violations);
+    outcome
+}
+
+/// Keys cost what changes. From 40 members to 100, and from one slot to 4,096: 4k lease messages a session.
+#[test]
+fn lease_traffic_depends_neither_on_keys_nor_on_the_size_of_the_ring() {
+    for (nodes, slots) in [(40, 1), (40, 4_096), (100, 1_024)] {
+        let sent = steady(20, nodes, slots, "").value(Metric::LeasesPerSession).unwrap();
+        assert!((sent / 12.0 - 1.0).abs() < 0.01, "{nodes} members, {slots} slots: {sent}");
+    }
+}
+
+/// A tenth of the members joins, and a tenth leaves: what moves is what must, and hardly anything else.
+#[test]
+fn few_slots_move_when_members_change() {
+    for (kind, share) in [("join", 10.0 / 110.0), ("leave", 0.1)] {
+        let fault =
+            format!("[[fault]]\nat = \"20s\"\nspread = \"2s\"\nkind = \"{kind}\"\ncount = 10\n");
+        let outcome = steady(40, 100, 2_048, &fault);
+        let value = |metric| outcome.value(metric).expect("it is measured");
+        let (moved, least) = (value(Metric::MovedSlots), 2_048.0 * share);
+        println!("{kind}: {moved} slots moved, {least:.0} in the mean must");
+        assert!(moved > 0.8 * least && moved < 1.2 * least, "{kind}: {moved} of {least}");
+        assert_eq!(value(Metric::UnownedSlots), 0.0);
+        assert!(value(Metric::LongestUnowned) < 0.5, "{kind}");
+    }
+}

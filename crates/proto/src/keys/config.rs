@@ -7,7 +7,6 @@ pub struct Config {
     keepers: usize,
     pub(super) waits: bool,
     pub(super) asks: bool,
-    pub(super) trusts: bool,
 }
 
 /// Why a [`Config`] was refused. Nothing was changed.
@@ -30,7 +29,7 @@ pub enum ConfigError {
 impl Config {
     /// 1,024 slots, each kept by three members besides its owner.
     pub const fn new() -> Self {
-        Self { slots: 1_024, keepers: 3, waits: true, asks: true, trusts: true }
+        Self { slots: 1_024, keepers: 3, waits: true, asks: true }
     }
 
     /// Into how many slots keys are divided. More slots spread keys more evenly over many members, from thirty slots a
@@ -68,11 +67,6 @@ impl Config {
     /// For checkers that must find what goes wrong: whether a claimant needs the promises of all living keepers (K4).
     pub const fn with_promises(self, asks: bool) -> Self {
         Self { asks, ..self }
-    }
-
-    /// For checkers that must find what goes wrong: whether a new keeper stands back until all keepers know of it (K3).
-    pub const fn with_trust(self, trusts: bool) -> Self {
-        Self { trusts, ..self }
     }
 
     /// Into how many slots keys are divided.

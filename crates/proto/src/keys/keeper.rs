@@ -42,7 +42,8 @@ impl Keys {
             });
             // At the beginning of a ring, what earlier rings came to is known by who was there only.
             let first = entry.known.is_none() && mark.step == 0 && !mark.begun;
-            return !acts && !(first && mark.epoch.counter() <= self.base);
+            let repeated = first && mark.epoch.counter() <= self.base;
+            return !(acts || repeated);
         }
         let Some((epoch, step)) = entry.known else { return false };
         let ours = entry.record.as_ref().map(|record| record.owner);
@@ -69,7 +70,7 @@ impl Keys {
             step: mark.step,
             owner: Some(by),
             list: deed.list.clone(),
-            trusted: trusted || mark.trusted || !self.config.trusts,
+            trusted: trusted || mark.trusted,
             begun: mark.begun,
         });
     }

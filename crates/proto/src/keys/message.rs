@@ -13,7 +13,7 @@ use crate::{
 /// What the owner of a slot, or a claimant, has others know of it. Its owner is who sends it.
 #[derive(Clone, Debug, Eq, Hash, PartialEq)]
 pub struct Deed {
-    /// Which slot.
+    /// Which slot it is.
     pub mark: Mark,
     /// The owner and the keepers, in no order that matters.
     pub list: Vec<Life>,
@@ -22,7 +22,7 @@ pub struct Deed {
 /// Which announcement of a slot: what is acknowledged.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub struct Mark {
-    /// Which slot.
+    /// Which slot it is.
     pub slot: Slot,
     /// Under which epoch it is owned, or claimed.
     pub epoch: Epoch,
@@ -68,8 +68,13 @@ pub enum What {
     Kept(Vec<Mark>),
     /// Another was promised this one; or, where the epoch is missing, the claim is below what an earlier life knew.
     Refuse(Vec<(Slot, Option<Epoch>)>),
-    /// It is yours, of which I was the owner under this epoch: I have stopped.
-    Cede(Vec<(Slot, Epoch)>),
+    /// These are yours, of which I was the owner under these epochs: I have stopped.
+    Cede {
+        /// Whether I am about to leave, and am to be handed nothing.
+        leaves: bool,
+        /// Which slots, and under which epochs.
+        slots: Vec<(Slot, Epoch)>,
+    },
     /// Does anybody own these, or may claim them?
     Seek(Seek),
     /// Answers that these of them somebody may own.
@@ -166,7 +171,7 @@ impl Wire for Message {
             What::Keep(_) => 1,
             What::Kept(_) => 2,
             What::Refuse(_) => 3,
-            What::Cede(_) => 4,
+            What::Cede { .. } => 4,
             What::Seek(_) => 5,
             What::Sought { .. } => 6,
         });
@@ -183,10 +188,13 @@ impl Wire for Message {
                     put_epoch(sink, *epoch);
                 }
             }),
-            What::Cede(slots) => put_list(sink, slots, |sink, (slot, epoch)| {
-                put_slot(sink, *slot);
-                put_epoch(sink, *epoch);
-            }),
+            What::Cede { leaves, slots } => {
+                sink.u8((*leaves).into());
+                put_list(sink, slots, |sink, (slot, epoch)| {
+                    put_slot(sink, *slot);
+                    put_epoch(sink, *epoch);
+                });
+            }
             What::Seek(Seek { epoch, digest, binding, slots }) => {
                 put_epoch(sink, *epoch);
                 sink.u64(*digest);
@@ -220,9 +228,12 @@ impl Wire for Message {
                     _ => (slot, Some(take_epoch(reader)?)),
                 })
             })?),
-            4 => What::Cede(take_list(reader, ("ceded slots", 11), |reader| {
-                Ok((take_slot(reader)?, take_epoch(reader)?))
-            })?),
+            4 => What::Cede {
+                leaves: reader.kind("whether it leaves", 2)? == 1,
+                slots: take_list(reader, ("ceded slots", 11), |reader| {
+                    Ok((take_slot(reader)?, take_epoch(reader)?))
+                })?,
+            },
             5 => What::Seek(Seek {
                 epoch: take_epoch(reader)?,
                 digest: reader.u64("digest of members")?,

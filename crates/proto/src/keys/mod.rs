@@ -81,14 +81,14 @@ pub enum Event {
     Ring(RingEvent),
     /// This node owns a slot from now on, and may act whenever its leases last.
     Gained {
-        /// Which slot.
+        /// Which slot it is.
         slot: Slot,
         /// Under which epoch.
         epoch: Epoch,
     },
     /// This node owns a slot no more.
     Lost {
-        /// Which slot.
+        /// Which slot it is.
         slot: Slot,
         /// The epoch that is over for us.
         epoch: Epoch,
@@ -162,6 +162,8 @@ pub struct Keys {
     post: BTreeMap<Life, Post>,
     /// Until when we hand over before we leave.
     leaving: Option<Time>,
+    /// Members that are about to leave.
+    leavers: BTreeSet<Life>,
     /// When the list of members last changed, and when to look for slots that nobody owns.
     changed: Time,
     audit: Option<Time>,
@@ -199,6 +201,7 @@ impl Keys {
             minted: None,
             post: BTreeMap::new(),
             leaving: None,
+            leavers: BTreeSet::new(),
             changed: Time::ZERO,
             audit: None,
             survey: None,
@@ -259,11 +262,6 @@ impl Keys {
             let (epoch, until) = entry.authority(self.now, until?)?;
             Some((slot, epoch, until))
         })
-    }
-
-    /// How many slots we own or keep.
-    pub fn kept(&self) -> usize {
-        self.slots.values().filter(|entry| entry.record.is_some()).count()
     }
 
     /// Whether no slot that we own or keep is being claimed, handed over or given other keepers.
@@ -372,8 +370,12 @@ impl Keys {
             What::Sought { epoch, binding, held } => {
                 self.on_sought(by, (*epoch, *binding), held);
             }
-            What::Cede(ceded) => {
-                for &(slot, epoch) in ceded {
+            What::Cede { leaves, slots } => {
+                if *leaves && self.leavers.insert(by) {
+                    // Nothing is to be handed to it any more.
+                    self.digest = 0;
+                }
+                for &(slot, epoch) in slots {
                     self.on_cede(now, by, slot, epoch, out);
                 }
             }
@@ -408,6 +410,7 @@ impl Keys {
         }
         self.touched.clear();
         self.post.clear();
+        self.leavers.clear();
         (self.audit, self.survey) = (None, None);
         self.alarm = Time::NEVER;
     }
@@ -422,6 +425,7 @@ impl Keys {
         let changed = self.ring.digest() != self.digest;
         self.digest = self.ring.digest();
         if changed {
+            self.leavers.retain(|&life| !self.ring.is_gone(life));
             self.look_later(now);
         }
         let touched = core::mem::take(&mut self.touched);
@@ -465,7 +469,9 @@ impl Keys {
             kept.chunks(SLOTS_A_MESSAGE * 2).for_each(|part| say(What::Kept(part.to_vec())));
             refuse.chunks(SLOTS_A_MESSAGE * 2).for_each(|part| say(What::Refuse(part.to_vec())));
             keep.chunks(SLOTS_A_MESSAGE).for_each(|part| say(What::Keep(part.to_vec())));
-            cede.chunks(SLOTS_A_MESSAGE * 2).for_each(|part| say(What::Cede(part.to_vec())));
+            for part in cede.chunks(SLOTS_A_MESSAGE * 2) {
+                say(What::Cede { leaves: self.leaving.is_some(), slots: part.to_vec() });
+            }
         }
     }
 

@@ -33,8 +33,8 @@ pub(super) struct Office {
     refused: Option<Time>,
     /// Whether we have acted under this epoch.
     begun: bool,
-    /// By which list of members the keepers are right.
-    fits: Option<u64>,
+    /// By which list of members, with so many of them about to leave, the keepers are right.
+    fits: Option<(u64, usize)>,
     cession: Option<Cession>,
 }
 
@@ -212,74 +212,94 @@ impl Keys {
 
     /// With keepers that all know the list: whether it is the right list, and we the right owner.
     fn hand_over(&mut self, now: Time, slot: Slot, entry: &mut Entry, out: &mut OutboxOf<Self>) {
-        let (Some(record), Some(office)) = (&mut entry.record, &mut entry.office) else { return };
-        if office.round != Round::Settled {
+        let Some(office) = entry.office.as_ref().filter(|office| office.round == Round::Settled)
+        else {
+            return;
+        };
+        if let Some(cession) = office.cession {
+            return self.cede(now, slot, entry, cession, out);
+        }
+        let fits = (self.ring.digest(), self.leavers.len());
+        if office.fits == Some(fits) && self.leaving.is_none() {
             return;
         }
-        let session = self.session();
-        if let Some(Cession { to, at, done }) = office.cession {
-            let lost = self.ring.is_gone(to);
-            if done && lost {
-                // It never owned the slot: that would have taken our promise. What we told is over.
-                return self.claim(now, slot, entry, now, out);
-            }
-            if !done && (lost || self.ring.suspected(to.id()).is_some()) {
-                (office.cession, office.fits) = (None, None);
-            } else if now < at {
-                entry.due = Some(at);
-                return;
-            } else {
-                if !done && let Some(epoch) = record.epoch {
-                    office.cession = Some(Cession { to, at, done: true });
-                    office.again = now;
-                    out.emit(Event::Lost { slot, epoch });
-                }
-                if now >= office.again
-                    && let Some(epoch) = record.epoch
-                {
-                    office.again = now + session.div(4);
-                    self.post.entry(to).or_default().cede.push((slot, epoch));
-                }
-                entry.due = Some(office.again);
-                return;
-            }
-        }
-        let digest = self.ring.digest();
-        if office.fits == Some(digest) && self.leaving.is_none() {
-            return;
-        }
-        let members = self.ring.members_by_fact().filter(|fact| !fact.witness);
         let goes = self.leaving.is_some();
-        let owners = members.map(|fact| fact.life).filter(|&life| life != self.life || !goes);
-        let goal = slot.first(owners, self.config.keepers() + 1);
-        let added: Vec<Life> =
-            goal.iter().copied().filter(|life| !record.list.contains(life)).collect();
-        let wanted = |life: &Life| *life == self.life || goal.contains(life);
+        let stays = |life: &Life| !self.leavers.contains(life) && (*life != self.life || !goes);
+        let goal = slot.first(self.owners().filter(stays), self.config.keepers() + 1);
+        if self.change_list(now, entry, &goal) {
+            return self.work(now, slot, entry, out);
+        }
+        let Some(office) = &mut entry.office else { return };
+        office.fits = Some(fits);
+        let Some(to) = goal.first().copied().filter(|&first| first != self.life) else { return };
+        if self.ring.suspected(to.id()).is_some() {
+            office.fits = None;
+            entry.due = Some(now + self.session());
+            return;
+        }
+        let at = if self.config.waits { self.told.max(now) } else { now };
+        office.cession = Some(Cession { to, at, done: false });
+        entry.due = Some(at);
+    }
+
+    /// One step towards a list of these and ourselves; whether there was one to take.
+    fn change_list(&self, now: Time, entry: &mut Entry, goal: &[Life]) -> bool {
+        let (Some(record), Some(office)) = (&mut entry.record, &mut entry.office) else {
+            return false;
+        };
+        let lacking = goal.iter().copied().filter(|life| !record.list.contains(life));
+        let added: Vec<Life> = lacking.collect();
+        let unwanted = |life: &Life| *life != self.life && !goal.contains(life);
+        let dropped: Vec<Life> = record.list.iter().copied().filter(unwanted).collect();
         if !added.is_empty() {
             record.list.extend(added);
-            record.step += 1;
             office.next(now, Round::Add);
-        } else if record.list.iter().any(|life| !wanted(life)) {
-            let dropped = record.list.iter().copied().filter(|life| !wanted(life)).collect();
-            record.step += 1;
+        } else if !dropped.is_empty() {
             office.next(now, Round::Drop(dropped));
         } else {
-            office.fits = Some(digest);
-            let first = goal.first().copied().filter(|&first| first != self.life);
-            if let Some(to) = first {
-                if self.ring.suspected(to.id()).is_some() {
-                    office.fits = None;
-                    entry.due = Some(now + session);
-                    return;
-                }
-                let at = if self.config.waits { self.told.max(now) } else { now };
-                office.cession = Some(Cession { to, at, done: false });
-                entry.due = Some(at);
-            }
+            return false;
+        }
+        record.step += 1;
+        entry.known = record.epoch.map(|epoch| (epoch, record.step));
+        true
+    }
+
+    /// Goes on handing a slot over.
+    fn cede(
+        &mut self,
+        now: Time,
+        slot: Slot,
+        entry: &mut Entry,
+        Cession { to, at, done }: Cession,
+        out: &mut OutboxOf<Self>,
+    ) {
+        let lost = self.ring.is_gone(to);
+        if done && lost {
+            // It never owned the slot: that would have taken our promise. What we told is over.
+            return self.claim(now, slot, entry, now, out);
+        }
+        let again = now + self.retry();
+        let epoch = entry.record.as_ref().and_then(|record| record.epoch);
+        let (Some(office), Some(epoch)) = (&mut entry.office, epoch) else { return };
+        let unwanted = lost || self.leavers.contains(&to) || self.ring.suspected(to.id()).is_some();
+        if !done && unwanted {
+            (office.cession, office.fits) = (None, None);
+            return self.hand_over(now, slot, entry, out);
+        }
+        if now < at {
+            entry.due = Some(at);
             return;
         }
-        entry.known = record.epoch.map(|epoch| (epoch, record.step));
-        self.work(now, slot, entry, out);
+        if !done {
+            office.cession = Some(Cession { to, at, done: true });
+            office.again = now;
+            out.emit(Event::Lost { slot, epoch });
+        }
+        if now >= office.again {
+            office.again = again;
+            self.post.entry(to).or_default().cede.push((slot, epoch));
+        }
+        entry.due = Some(office.again);
     }
 
     /// Somebody knows what it is to know.

@@ -1,19 +1,19 @@
 //! Runs of keys that members of a ring own.
 
 use bellwether_proto::{
-    NodeId,
+    Duration, NodeId,
     keys::{self, Keys},
     membership::ring,
 };
 
 use super::{
+    Outcome,
     ring::{Study as RingStudy, conclude, member},
     simulate,
 };
 use crate::{
     engine::Builder,
     observe::{KeyFindings, KeyWatch, Log, Metric, RingWatch},
-    run::Outcome,
     scenario::Scenario,
     world::Disconnected,
 };
@@ -51,7 +51,7 @@ pub fn study(
     sim.observer_mut().0.0.finish(end);
     let (ring, keys) = &sim.observer().0;
     let owners = keys.owners();
-    let seconds = |duration: bellwether_proto::Duration| Some(duration.as_secs_f64());
+    let seconds = |duration: Duration| Some(duration.as_secs_f64());
     let moved: u32 = keys.findings().moves.values().sum();
     let values = vec![
         (Metric::LeaseOverlap, seconds(owners.overlap())),

@@ -235,7 +235,7 @@ fn messages_survive_the_wire_and_bytes_that_are_none_are_refused() {
         What::Keep(vec![Deed { mark, list: members(4).collect() }]),
         What::Kept(vec![mark, Mark { begun: true, trusted: false, ..mark }]),
         What::Refuse(vec![(Slot::new(1), None), (Slot::new(2), Some(epoch))]),
-        What::Cede(vec![(Slot::new(1), epoch)]),
+        What::Cede { leaves: true, slots: vec![(Slot::new(1), epoch)] },
         What::Seek(Seek { epoch, digest: u64::MAX, binding: true, slots: slots.clone() }),
         What::Sought { epoch, binding: false, held: slots },
     ];

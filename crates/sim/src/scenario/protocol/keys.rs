@@ -9,12 +9,13 @@ use super::{super::Protocol, refused, ring};
 /// `[keys]`, and the `[membership] kind = "ring"` that owns them.
 pub(super) fn keys<'a>(owned: &Field<'a>, root: &mut Section<'a>, nodes: u32) -> Result<Protocol> {
     let Some(below) = root.take("membership") else {
-        let error = owned.error_unquoted("has no members that could own keys");
+        let error = owned.error_unquoted("has no ring whose members could own them");
         return Err(error.with_allowed("[membership] with kind = \"ring\" beside it"));
     };
     if let Some(other) = root.take("election") {
         let problem = format!("has no place beside the [keys] at {}", owned.place());
-        return Err(other.error_unquoted(problem).with_allowed("either [keys] or [election]"));
+        let allowed = "no [election] (--set election=none), or no [keys] (--set keys=none)";
+        return Err(other.error_unquoted(problem).with_allowed(allowed));
     }
     let mut below = below.section()?;
     let read: Reader<'a, u32, Config> = |section, count| ring::ring(section, *count);
