@@ -65,6 +65,8 @@ mod epoch;
 #[cfg_attr(not(feature = "research"), doc(hidden))]
 pub mod hash;
 mod id;
+#[cfg_attr(not(feature = "research"), doc(hidden))]
+pub mod keys;
 mod leadership;
 pub mod machine;
 #[cfg_attr(not(feature = "research"), doc(hidden))]

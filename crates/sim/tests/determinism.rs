@@ -64,7 +64,7 @@ fault = [
 /// A protocol's name, its section, what else it needs, and the trace of seed 1.
 type Pin = (&'static str, &'static str, &'static [&'static str], &'static str);
 
-const PINS: [Pin; 22] = [
+const PINS: [Pin; 23] = [
     (
         "ping",
         r#"membership = { kind = "ping", period = "200ms", timeout = "50ms" }"#,
@@ -174,6 +174,13 @@ const PINS: [Pin; 22] = [
         &["fault.3={ at = '18s', kind = 'elect', target = 'leader' }"],
         "93a00c69ab58aefd",
     ),
+    (
+        "keys",
+        r#"membership = { kind = "ring", neighbours = 2, drift = 10000 }
+        keys = { slots = 32, keepers = 2 }"#,
+        &[],
+        "575cb317c45d10ff",
+    ),
     ("node", r#"node = { timing = { profile = "lan" } }"#, &[], "08f0a907d96a5185"),
     (
         "node, leased",
@@ -235,9 +242,10 @@ fn no_protocol_is_without_a_pin() {
         Protocol::Leased { .. } => 11,
         Protocol::OnLists { .. } => 12,
         Protocol::Node(_) => 13,
+        Protocol::Keys { .. } => 14,
     };
     let pinned: BTreeSet<_> = PINS.iter().map(number).collect();
-    assert!(pinned.into_iter().eq(0..14));
+    assert!(pinned.into_iter().eq(0..15));
 }
 
 #[test]

@@ -24,6 +24,7 @@ use bellwether_proto::{
         churn_tolerant::{self, Variant},
         leased::{self, Flavour},
     },
+    keys,
     mechanism::pinged::Patience,
     membership::{
         medley::{self, Attention, Form, Strategy},
@@ -292,6 +293,7 @@ pub fn subjects() -> Vec<Subject> {
         arbitrated("leased-bare", Some(Flavour::Quorum)),
         arbitrated("leased-bare-conservative", Some(Flavour::Conservative)),
         arbitrated("leased-bare-fast", Some(Flavour::Fast)),
+        keyed("keys"),
         learned("bandit", Policy::EPSILON_GREEDY),
         learned("bandit-thompson", Policy::Thompson { discount: 0.95 }),
         centred("central-bare", LinkState::at_once(1.0)),
@@ -348,6 +350,19 @@ fn arbitrated(name: &'static str, flavour: Option<Flavour>) -> Subject {
         durable: false,
         known_to_break: None,
     }
+}
+
+/// A ring whose members own keys. Held to safety alone, as the ring is.
+fn keyed(name: &'static str) -> Subject {
+    let subject = arbitrated(name, None);
+    let Protocol::Ring(membership) = subject.protocol else {
+        unreachable!("that is what owns keys")
+    };
+    let keys = keys::Config::new()
+        .with_slots(16)
+        .and_then(|config| config.with_keepers(2))
+        .expect("these constants satisfy the constraints");
+    Subject { protocol: Protocol::Keys { membership, keys }, fenced: true, ..subject }
 }
 
 /// At most one leader to a term, and one wherever a majority can talk.
@@ -464,7 +479,7 @@ impl Trial {
         let delay = delay(&mut rng);
         let mut faults = Vec::new();
         let quiet = trouble(case, &mut rng, &mut faults).max(START_SPREAD);
-        if matches!(subject.protocol, Protocol::Ring(_)) {
+        if matches!(subject.protocol, Protocol::Ring(_) | Protocol::Keys { .. }) {
             faults.iter_mut().for_each(|fault| aim_at_random(&mut fault.kind));
         }
         if subject.durable {
@@ -557,7 +572,7 @@ impl Trial {
 
 /// See [`arbitrated`].
 fn is_arbitrated(protocol: &Protocol) -> bool {
-    matches!(protocol, Protocol::Ring(_) | Protocol::Leased { .. })
+    matches!(protocol, Protocol::Ring(_) | Protocol::Leased { .. } | Protocol::Keys { .. })
 }
 
 /// An invariant, the situation it guards against, and whether that could have arisen.

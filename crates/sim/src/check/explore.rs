@@ -13,6 +13,7 @@
 
 mod any_order;
 mod identity;
+pub mod keys;
 pub mod nodes;
 mod regular;
 pub mod ring;

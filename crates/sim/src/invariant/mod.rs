@@ -18,6 +18,7 @@ mod one_leader_per_epoch;
 mod one_leader_per_term;
 mod one_may_act;
 mod one_of_two_wins;
+mod one_owner_per_key;
 mod one_valid_lease;
 mod own_view;
 mod settles;
@@ -35,8 +36,9 @@ pub use self::{
     live_not_dead_for_long::LiveNotDeadForLong, no_resurrection::NoResurrection,
     nobody_buried_alive::NobodyBuriedAlive, older_life_stops::OlderLifeStops,
     one_leader_per_epoch::OneLeaderPerEpoch, one_leader_per_term::OneLeaderPerTerm,
-    one_may_act::OneMayAct, one_of_two_wins::OneOfTwoWins, one_valid_lease::OneValidLease,
-    own_view::OwnView, settles::Settles, time_bounded_detection::TimeBoundedDetection,
+    one_may_act::OneMayAct, one_of_two_wins::OneOfTwoWins, one_owner_per_key::OneOwnerPerKey,
+    one_valid_lease::OneValidLease, own_view::OwnView, settles::Settles,
+    time_bounded_detection::TimeBoundedDetection,
 };
 
 /// A node gave an answer other than its last.

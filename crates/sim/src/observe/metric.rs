@@ -132,6 +132,14 @@ pub enum Metric {
     FailOver,
     /// How long no leased leader could act, from the first one on.
     LeaderlessTime,
+    /// Share of the slots of keys for which nobody could act when the run ended.
+    UnownedSlots,
+    /// The longest that nobody could act for a slot of keys, from its first owner on.
+    LongestUnowned,
+    /// How often a slot of keys got another owner than its last.
+    MovedSlots,
+    /// Messages between owners and keepers of keys.
+    KeyMessages,
     /// Rounds of election a client has called for.
     LeRounds,
     /// Those after which the client knew no new leader.
@@ -336,6 +344,10 @@ impl Metric {
             Self::SmallestGap => "smallest_gap",
             Self::FailOver => "fail_over",
             Self::LeaderlessTime => "leaderless_time",
+            Self::UnownedSlots => "unowned_slots",
+            Self::LongestUnowned => "longest_unowned",
+            Self::MovedSlots => "moved_slots",
+            Self::KeyMessages => "key_messages",
             Self::LeRounds => "le_rounds",
             Self::FailedRounds => "failed_rounds",
             Self::LongestStreak => "longest_streak",
@@ -403,6 +415,7 @@ impl Metric {
             | Self::SmallestGap
             | Self::FailOver
             | Self::LeaderlessTime
+            | Self::LongestUnowned
             | Self::CrashElectionTime
             | Self::TMax
             | Self::TFirst
@@ -415,6 +428,7 @@ impl Metric {
             | Self::Incomplete
             | Self::Unlisted
             | Self::StalePairs
+            | Self::UnownedSlots
             | Self::Instability
             | Self::StaleLeaders
             | Self::SplitComponents
@@ -457,6 +471,8 @@ impl Metric {
             | Self::ArbitrationRequests
             | Self::MostRequests
             | Self::UpgradeMessages
+            | Self::MovedSlots
+            | Self::KeyMessages
             | Self::LeRounds
             | Self::FailedRounds
             | Self::LongestStreak

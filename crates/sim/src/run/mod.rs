@@ -6,6 +6,7 @@ pub mod bandit;
 pub mod central;
 mod eventual;
 pub mod faults;
+pub mod keys;
 mod membership;
 mod node;
 mod on_lists;
@@ -113,6 +114,9 @@ pub fn run_logged(scenario: &Scenario, seed: u64, log: Log<'_>) -> Result<Outcom
         }
         Protocol::Bandit(settings) => bandit::run(scenario, settings, seed, log),
         Protocol::Ping(settings) => ping::run(scenario, settings, seed, log),
+        &Protocol::Keys { membership, keys } => {
+            keys::study(scenario, seed, log, membership, keys).map(|study| study.outcome)
+        }
     }
 }
 

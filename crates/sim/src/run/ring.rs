@@ -92,7 +92,7 @@ pub fn study(scenario: &Scenario, seed: u64, log: Log<'_>) -> Result<Option<Stud
     }
 }
 
-fn conclude<M: RingMember, O: Observer<M>>(
+pub(super) fn conclude<M: RingMember, O: Observer<M>>(
     sim: &Sim<M, O>,
     seed: u64,
     watch: &RingWatch,
@@ -153,7 +153,10 @@ fn founders(scenario: &Scenario, config: &ring::Config) -> (Vec<Peer>, Vec<NodeI
 }
 
 /// Makes the members of a scenario.
-fn member(scenario: &Scenario, config: ring::Config) -> impl Fn(Peer, Seed) -> Ring + use<> {
+pub(super) fn member(
+    scenario: &Scenario,
+    config: ring::Config,
+) -> impl Fn(Peer, Seed) -> Ring + use<> {
     let (founders, contacts) = founders(scenario, &config);
     move |me, seed| {
         let mut contacts = contacts.clone();

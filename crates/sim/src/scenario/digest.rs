@@ -59,6 +59,7 @@ impl Hash for Protocol {
             }
             Self::OnLists { lists, election } => (lists, election).hash(state),
             Self::Node(settings) => settings.hash(state),
+            Self::Keys { membership, keys } => (membership, keys).hash(state),
         }
     }
 }

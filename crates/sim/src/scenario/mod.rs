@@ -18,6 +18,7 @@ mod read;
 use bellwether_proto::{
     Duration,
     election::{self, announce, central, churn_tolerant, leased},
+    keys,
     membership::{medley, ring},
 };
 
@@ -183,6 +184,13 @@ pub enum Protocol {
     },
     /// `[node]`: what an agent runs, with an agent's settings.
     Node(NodeSettings),
+    /// `[keys]` on `[membership] kind = "ring"`.
+    Keys {
+        /// The members that own them.
+        membership: ring::Config,
+        /// How they are owned.
+        keys: keys::Config,
+    },
 }
 
 /// Lists of members to elect on.

@@ -19,6 +19,7 @@ use bellwether_proto::{
 use crate::lists::membership_trace::MembershipTrace;
 
 mod central;
+mod keys;
 mod ring;
 
 use bellwether_settings::{
@@ -53,6 +54,9 @@ pub(super) fn protocol<'a>(
             return Err(other.error_unquoted(problem).with_allowed(allowed));
         }
         return node(field, world.nodes, world.told);
+    }
+    if let Some(owned) = root.take("keys") {
+        return keys::keys(&owned, root, world.nodes);
     }
     Ok(match (root.take("membership"), root.take("election")) {
         (Some(field), None) => {

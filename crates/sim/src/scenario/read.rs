@@ -175,8 +175,11 @@ fn scenario(mut root: Section<'_>, told: bool) -> Result<Scenario> {
     }
     // While a membership is recorded nobody leads.
     let recorded = matches!(protocol, Protocol::OnLists { lists: Lists::Recorded { .. }, .. });
-    let election = !matches!(protocol, Protocol::Ping(_) | Protocol::Medley(_) | Protocol::Ring(_))
-        && !recorded;
+    let elects_nobody = matches!(
+        protocol,
+        Protocol::Ping(_) | Protocol::Medley(_) | Protocol::Ring(_) | Protocol::Keys { .. }
+    );
+    let election = !elects_nobody && !recorded;
     let asked = election
         && matches!(
             protocol,

@@ -349,6 +349,12 @@ impl Ring {
         self.view.is_gone(life)
     }
 
+    /// Whether this life was condemned, and its time is over, as far as we know.
+    pub fn is_buried(&self, life: Life) -> bool {
+        let fact = self.view.fact(life.id()).filter(|fact| fact.life == life);
+        fact.is_some_and(|fact| fact.kind == Kind::Buried)
+    }
+
     /// Our neighbourhood by our view.
     pub fn neighbours(&self) -> Vec<Life> {
         self.view.neighbours(self.me.id, self.config.k)
@@ -377,6 +383,27 @@ impl Ring {
     /// Whether the other end of a lease may hold us to it, and has not answered: closed, or left.
     pub fn is_uncertain(&self) -> bool {
         self.leases.iter().any(Lease::must_close)
+    }
+
+    /// Until when, on our clock, we may count ourselves a member whatever others make of us: whoever could bury us has
+    /// a lease of ours that lasts as long, and waits until it is over. `None` while somebody may have stopped waiting.
+    pub fn held_until(&self) -> Option<Time> {
+        let contested = self.cases.iter().any(|case| !case.won);
+        if !self.is_active() || contested || self.is_uncertain() {
+            return None;
+        }
+        // One that we have confirmed counts from then on, acknowledged or not: the other may hold us to it.
+        let held = self.leases.iter().filter(|lease| lease.state != lease::State::Dormant);
+        match held.map(|lease| lease.standing(self.config.session).until).min() {
+            Some(until) => Some(until),
+            // Alone there is nobody to be bound by.
+            None => (self.view.len() == 1).then_some(Time::NEVER),
+        }
+    }
+
+    /// Of all facts known, to tell whether there were new ones.
+    pub const fn digest(&self) -> u64 {
+        self.view.digest()
     }
 
     /// The group of a neighbour's lease.

@@ -1,0 +1,106 @@
+//! Keys of small rings, checked: every history of the machines themselves that deviates from the regular one in a few
+//! places.
+
+use bellwether_proto::{
+    Boot, NodeId, Peer, Seed, Time,
+    keys::{self, Keys},
+    membership::ring::{self, Points, Ring},
+};
+use bellwether_sim::check::explore::{
+    self, Kind, Model, Scripted, Settings,
+    keys::{KeyJudge, KeyTally},
+};
+
+type Explored = explore::Explored<KeyTally>;
+
+/// By how much clocks are off, in millionths.
+const DRIFT: i32 = 10_000;
+
+fn peer(node: u64) -> Peer {
+    Peer::new(NodeId::new(node), Boot::new(1))
+}
+
+fn at(millis: u64) -> Time {
+    Time::from_micros(millis * 1_000)
+}
+
+fn owned() -> keys::Config {
+    keys::Config::new().with_slots(2).and_then(|config| config.with_keepers(1)).unwrap()
+}
+
+fn below() -> ring::Config {
+    let config = ring::Config::hardened().with_points(Points::Identity, 64).with_rejoin(false);
+    config.with_neighbours(2).and_then(|config| config.with_drift(DRIFT.unsigned_abs())).unwrap()
+}
+
+/// Members of a ring, and one that joins it if there is to be one.
+fn members(count: u64, joiner: Option<u64>, config: keys::Config) -> Model<'static, Keys> {
+    let founders: Vec<Peer> = (0..count).map(peer).collect();
+    let make = |node: u64| {
+        let contacts = [NodeId::new(0), NodeId::new(1)];
+        let ring = Ring::new(peer(node), below(), Seed::new(node), &founders, &contacts);
+        (peer(node), Keys::new(ring, config, None))
+    };
+    let model = Model::new((0..count).chain(joiner).map(make));
+    // Owners' clocks are slow, followers' are fast, and the other way about.
+    (0..count).fold(model, |model, node| {
+        model.with_drift(NodeId::new(node), if node % 2 == 0 { -DRIFT } else { DRIFT })
+    })
+}
+
+fn explore(model: &Model<'_, Keys>, settings: &Settings) -> Explored {
+    explore::explore(model, settings, KeyJudge::default())
+}
+
+/// Anybody may crash, and messages are late or lost.
+fn crashing(most: u64) -> Settings {
+    let settings = Settings { until: at(17_000), most, ..Settings::new(at(6_000), at(10_000)) };
+    settings.allow(Kind::Crash, 1, [])
+}
+
+fn holds(name: &str, explored: &Explored) {
+    println!("{name}: {} states, {:?}", explored.states, explored.tally);
+    assert_eq!(explored.violation, None, "{name}: {explored:?}");
+    assert!(explored.tally.followed > 0, "{name}: nobody followed anybody");
+}
+
+fn all(most: u64) {
+    for count in [3, 4] {
+        let explored = explore(&members(count, None, owned()), &crashing(most));
+        holds(&format!("crashes of {count}"), &explored);
+    }
+    let window = (at(7_500), at(13_500));
+    let settings = || Settings { until: at(19_000), most, ..Settings::new(window.0, window.1) };
+    let joining = explore(&members(3, Some(9), owned()), &{
+        let settings = Settings { window: (at(500), at(8_000)), ..settings() };
+        settings.allow(Kind::Crash, 1, [0, 1, 2].map(NodeId::new))
+    });
+    println!("a join: {} states, {:?}", joining.states, joining.tally);
+    assert_eq!(joining.violation, None, "{joining:?}");
+    let leaver = NodeId::new(1);
+    let leaving = members(4, None, owned()).with_script(at(8_000), leaver, Scripted::Leave);
+    holds("a leave", &explore(&leaving, &settings().allow(Kind::Crash, 1, [])));
+}
+
+#[test]
+fn never_has_a_key_two_owners() {
+    all(25_000);
+}
+
+/// The same, deeper; a few minutes.
+#[test]
+#[ignore = "millions of states"]
+fn never_has_a_key_two_owners_in_millions_of_states() {
+    all(1_000_000);
+}
+
+#[test]
+fn owners_that_ask_nobody_or_wait_for_nothing_are_caught() {
+    let broken = owned().with_promises(false);
+    let explored = explore(&members(4, None, broken), &crashing(25_000));
+    assert!(explored.violation.is_some(), "{explored:?}");
+    let hasty = members(4, None, owned().with_waits(false));
+    let hasty = hasty.with_script(at(8_000), NodeId::new(1), Scripted::Leave);
+    let explored = explore(&hasty, &crashing(25_000));
+    assert!(explored.violation.is_some(), "{explored:?}");
+}
