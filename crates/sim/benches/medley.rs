@@ -1,9 +1,9 @@
 //! Large memberships, beside a bare loop that does the same events and nothing else.
 //!
 //! Medley-F on a field of the thesis's density, all of it: news on messages, routing over hops, byte counts,
-//! trace, one crash. The bare loop pops as many events from a heap as the simulation handled, draws for
-//! each a receiver and a delay, touches eight bytes of an N x N table as any member list must, and pushes the
-//! next. Compare the ratios; the seconds move with the machine.
+//! trace, one crash; some of the worlds lose messages. The bare loop pops as many events from a heap as the
+//! simulation handled, draws for each a receiver and a delay, touches eight bytes of an N x N table as any
+//! member list must, and pushes the next. Compare the ratios; the seconds move with the machine.
 
 #![allow(
     clippy::disallowed_methods,
@@ -31,28 +31,65 @@ use timed::timed;
 #[global_allocator]
 static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 
-/// Size, and periods to simulate.
-const SIZES: [(u32, u64); 8] = [
-    (49, 15_000),
-    (64, 4_000),
-    (256, 1_000),
-    (512, 500),
-    (1_024, 250),
-    (2_048, 250),
-    (4_096, 125),
-    (10_000, 50),
+/// One world: its size, the periods to simulate, and how many messages in a hundred a hop loses.
+#[derive(Clone, Copy)]
+struct Row {
+    nodes: u32,
+    periods: u64,
+    loss: u32,
+}
+
+const ROWS: [Row; 12] = [
+    Row { nodes: 49, periods: 15_000, loss: 0 },
+    Row { nodes: 64, periods: 4_000, loss: 0 },
+    Row { nodes: 256, periods: 1_000, loss: 0 },
+    Row { nodes: 512, periods: 500, loss: 0 },
+    Row { nodes: 1_024, periods: 250, loss: 0 },
+    Row { nodes: 2_048, periods: 250, loss: 0 },
+    Row { nodes: 4_096, periods: 125, loss: 0 },
+    Row { nodes: 10_000, periods: 50, loss: 0 },
+    // Members contradict each other, and every contradiction is news.
+    Row { nodes: 512, periods: 500, loss: 5 },
+    Row { nodes: 2_048, periods: 250, loss: 1 },
+    Row { nodes: 2_048, periods: 250, loss: 5 },
+    // Hardly more than the start.
+    Row { nodes: 10_000, periods: 1, loss: 0 },
 ];
+
+impl Row {
+    fn kind(self) -> &'static str {
+        match self {
+            Self { periods: 1, .. } => "start",
+            Self { loss: 0, .. } => "lossless",
+            _ => "lossy",
+        }
+    }
+
+    /// Arguments name sizes and kinds; without any, all are wanted but those that take gigabytes.
+    fn is_wanted(self, args: &[String]) -> bool {
+        let named = |words: &[String]| args.iter().any(|arg| words.contains(arg));
+        let all = |of: fn(Self) -> String| ROWS.map(of);
+        let (size, kind) = (|row: Self| row.nodes.to_string(), |row: Self| row.kind().to_owned());
+        let (by_size, by_kind) = (named(&all(size)), named(&all(kind)));
+        match by_size || by_kind {
+            true => (!by_size || named(&[size(self)])) && (!by_kind || named(&[kind(self)])),
+            false => self.nodes < 10_000,
+        }
+    }
+}
+
 const SEED: u64 = 1;
 const ROUNDS: usize = 3;
 /// Nodes per square metre of the thesis: 49 on 15 m x 15 m.
 const DENSITY: f64 = 49.0 / 225.0;
 
 fn main() {
-    let wanted: Vec<u32> = std::env::args().skip(1).filter_map(|arg| arg.parse().ok()).collect();
+    let args: Vec<String> = std::env::args().skip(1).collect();
     println!(
-        "{:>6} {:>7} {:>10}  {:>7} {:>7} {:>7}  {:>8} {:>8} {:>7}  {:>9} {:>9}  {:<16}",
+        "{:>6} {:>7} {:>5} {:>10}  {:>7} {:>7} {:>7}  {:>8} {:>8} {:>7}  {:>9} {:>9}  {:<16}",
         "N",
         "periods",
+        "loss",
         "events",
         "start s",
         "whole s",
@@ -64,26 +101,24 @@ fn main() {
         "B/pair",
         "trace",
     );
-    for (nodes, periods) in SIZES {
-        // The largest takes minutes and gigabytes: only when asked for.
-        if wanted.contains(&nodes) || (wanted.is_empty() && nodes < 10_000) {
-            compare(nodes, periods);
-        }
+    for row in ROWS.into_iter().filter(|row| row.is_wanted(&args)) {
+        compare(row);
     }
     println!(
-        "(seconds of processor time, best of {ROUNDS} below 4,096, else one; start: a run of one period; \
+        "(seconds of processor time, best of {ROUNDS} without loss below 4,096, else one; start: a run of one period; \
          rates are those of the whole run, start included)"
     );
 }
 
-fn compare(nodes: u32, periods: u64) {
+fn compare(row: Row) {
+    let Row { nodes, periods, loss } = row;
     // Start and whole are two measurements, never subtracted: at the largest sizes the difference is
     // smaller than the noise of either.
     let mut best = [f64::INFINITY; 3];
     let (mut events, mut trace) = (0, String::new());
-    for round in 0..if nodes < 4_096 { ROUNDS } else { 1 } {
-        let (start, _) = timed(|| simulate(nodes, 1));
-        let (whole, outcome) = timed(|| simulate(nodes, periods));
+    for round in 0..if nodes < 4_096 && loss == 0 { ROUNDS } else { 1 } {
+        let (start, _) = timed(|| simulate(Row { periods: 1, ..row }));
+        let (whole, outcome) = timed(|| simulate(row));
         assert!(round == 0 || outcome == (events, trace), "one seed, two traces");
         (events, trace) = outcome;
         let (bare, handled) = timed(|| bare_loop(nodes, events));
@@ -95,8 +130,8 @@ fn compare(nodes: u32, periods: u64) {
     let [start, whole, bare] = best;
     let rate = [whole, bare].map(|seconds| events as f64 / seconds / 1e6);
     println!(
-        "{nodes:>6} {periods:>7} {events:>10}  {start:>7.2} {whole:>7.2} {bare:>7.2}  {:>8.2} {:>8.2} {:>6.3}x  \
-         {:>9.1} {:>9.1}  {trace}",
+        "{nodes:>6} {periods:>7} {loss:>4}% {events:>10}  {start:>7.2} {whole:>7.2} {bare:>7.2}  {:>8.2} {:>8.2} \
+         {:>6.3}x  {:>9.1} {:>9.1}  {trace}",
         rate[0],
         rate[1],
         rate[0] / rate[1],
@@ -105,7 +140,7 @@ fn compare(nodes: u32, periods: u64) {
     );
 }
 
-fn scenario(nodes: u32, periods: u64) -> Scenario {
+fn scenario(Row { nodes, periods, loss }: Row) -> Scenario {
     let side = (f64::from(nodes) / DENSITY).sqrt();
     let end = 2 * periods;
     let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios/medley-field.toml");
@@ -116,19 +151,20 @@ fn scenario(nodes: u32, periods: u64) -> Scenario {
         format!("duration={end}s"),
         format!("fault.0.at={}s", end / 5),
         "fault.0.spread=0s".to_owned(),
+        format!("network.loss.rate={:?}", f64::from(loss) / 100.0),
     ];
     Scenario::load(file.as_ref(), &sets).unwrap_or_else(|error| panic!("{error}"))
 }
 
 /// Events handled, and the trace.
-fn simulate(nodes: u32, periods: u64) -> (u64, String) {
-    let outcome = run(&scenario(nodes, periods), SEED).expect("one field in some is connected");
+fn simulate(row: Row) -> (u64, String) {
+    let outcome = run(&scenario(row), SEED).expect("one field in some is connected");
     let events = outcome.value(Metric::Events).expect("always counted");
     (events as u64, outcome.trace.to_string())
 }
 
-/// Identity and distance of a known node.
-const ADDRESS_BOOK: f64 = 12.0;
+/// The distance of a known node. Its identity follows from its position.
+const ADDRESS_BOOK: f64 = 4.0;
 
 /// What one member of a group keeps, in bytes for each other member, after a super-round has begun and
 /// helpers have been drawn.
@@ -163,7 +199,7 @@ fn state_bytes(nodes: u32) -> f64 {
 
 /// Everything a simulation of this size allocates and keeps, in bytes for each pair of nodes.
 fn live_bytes(nodes: u32) -> f64 {
-    let scenario = scenario(nodes, 1);
+    let scenario = scenario(Row { nodes, periods: 1, loss: 0 });
     let mut most = 0.0_f64;
     let region = Region::new(ALLOCATOR);
     let mut look = |_: Entry| {

@@ -5,7 +5,8 @@
 //! everything of recent date ([`Gossip::recent`], as Medley's reference code does). Subjects are remote
 //! input, so the buffer is bounded: when full, what was sent most often gives way.
 //!
-//! Choosing reorders the buffer in place and allocates nothing.
+//! Choosing allocates nothing. The order in which news is passed on is kept apart from the news: every message asks
+//! for the order, and in a large simulation a look at every piece of news is a cache miss each.
 
 use alloc::vec::Vec;
 use core::cmp::Reverse;
@@ -18,97 +19,174 @@ use crate::{
 /// News about some subjects.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Gossip<T> {
-    /// In no order that means anything.
-    entries: Vec<Entry<T>>,
-    capacity: usize,
+    /// One for each slot, those in use in front: by `(sent, Reverse(stamp))` if `ranked`.
+    ranks: Vec<Rank>,
+    slots: Vec<(Time, T)>,
+    used: u32,
+    capacity: u32,
     /// Counts news, to tell the newer from the older within one instant.
     stamp: u64,
+    ranked: bool,
 }
 
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-struct Entry<T> {
+/// One subject, and how soon its turn comes.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+struct Rank {
     subject: NodeId,
-    sent: u32,
     stamp: u64,
-    at: Time,
-    news: T,
+    sent: u32,
+    slot: u32,
+}
+
+impl Rank {
+    #[inline]
+    fn key(&self) -> (u32, Reverse<u64>) {
+        (self.sent, Reverse(self.stamp))
+    }
 }
 
 impl<T: Copy> Gossip<T> {
     /// No news, and never about more than `capacity` subjects.
     pub const fn new(capacity: usize) -> Self {
-        Self { entries: Vec::new(), capacity, stamp: 0 }
+        let capacity = if capacity < u32::MAX as usize { capacity as u32 } else { u32::MAX };
+        Self { ranks: Vec::new(), slots: Vec::new(), used: 0, capacity, stamp: 0, ranked: true }
     }
 
     /// Passes `news` on from now on, instead of what was said about `subject` before.
     pub fn put(&mut self, now: Time, subject: NodeId, news: T) {
         self.stamp += 1;
-        let entry = Entry { subject, sent: 0, stamp: self.stamp, at: now, news };
-        if let Some(old) = self.entries.iter_mut().find(|entry| entry.subject == subject) {
-            *old = entry;
-            return;
-        }
-        if self.entries.len() >= self.capacity {
-            let stalest = (0..self.entries.len())
-                .max_by_key(|&at| (self.entries[at].sent, Reverse(self.entries[at].stamp)));
+        let known = self.used().iter().position(|rank| rank.subject == subject);
+        let at = match known {
+            Some(at) => at,
+            None => self.spare(now, news),
+        };
+        let slot = self.ranks[at].slot;
+        self.slots[slot as usize] = (now, news);
+        // The newest of those that were never sent is the first in either order.
+        self.ranks.copy_within(..at, 1);
+        self.ranks[0] = Rank { subject, stamp: self.stamp, sent: 0, slot };
+    }
+
+    /// A place among the ranks whose slot is free, at their end or where the stalest news had its own.
+    fn spare(&mut self, now: Time, news: T) -> usize {
+        if self.used >= self.capacity {
+            let stalest = match self.ranked {
+                true => self.len().checked_sub(1),
+                false => (0..self.len()).max_by_key(|&at| self.ranks[at].key()),
+            };
             if let Some(stalest) = stalest {
-                self.entries.swap_remove(stalest);
+                return stalest;
             }
         }
-        self.entries.push(entry);
+        let at = self.len();
+        if at == self.ranks.len() {
+            self.ranks.push(Rank { slot: self.slots.len() as u32, ..Rank::default() });
+            self.slots.push((now, news));
+        }
+        self.used += 1;
+        at
     }
 
     /// What is being said about `subject`.
     pub fn about(&self, subject: NodeId) -> Option<&T> {
-        self.entries.iter().find(|entry| entry.subject == subject).map(|entry| &entry.news)
+        let rank = self.used().iter().find(|rank| rank.subject == subject)?;
+        Some(&self.slots[rank.slot as usize].1)
     }
 
     /// On how many subjects there is news.
     pub fn len(&self) -> usize {
-        self.entries.len()
+        self.used as usize
     }
 
     /// Whether there is nothing to say.
     pub fn is_empty(&self) -> bool {
-        self.entries.is_empty()
+        self.used == 0
+    }
+
+    fn used(&self) -> &[Rank] {
+        &self.ranks[..self.used as usize]
     }
 
     /// Hands `take` at most `most` entries, least often sent first and the newest of these first, and
     /// counts them as sent. `take` says whether there was room; at the first refusal it ends. Whatever
     /// has been sent `sends` times is dropped.
     pub fn least_sent(&mut self, most: usize, sends: u32, mut take: impl FnMut(T) -> bool) {
-        let key = |entry: &Entry<T>| (entry.sent, Reverse(entry.stamp));
-        if most > 0 && most < self.entries.len() {
-            self.entries.select_nth_unstable_by_key(most - 1, key);
+        let used = self.len();
+        let ranks = &mut self.ranks[..used];
+        if !self.ranked {
+            ranks.sort_unstable_by_key(Rank::key);
+            self.ranked = true;
         }
-        let chosen = most.min(self.entries.len());
-        self.entries[..chosen].sort_unstable_by_key(key);
-        for entry in &mut self.entries[..chosen] {
-            if !take(entry.news) {
+        let mut taken = [Rank::default(); AT_ONCE];
+        let mut left = most.min(used);
+        // Those taken at once are merged with the rest when all of them have been, or some would be taken twice.
+        let many = left > AT_ONCE;
+        let mut count = 0;
+        while count < left {
+            let rank = &mut ranks[count];
+            if !take(self.slots[rank.slot as usize].1) {
+                left = count;
                 break;
             }
-            entry.sent += 1;
+            rank.sent = rank.sent.saturating_add(1);
+            if !many {
+                taken[count] = *rank;
+            }
+            count += 1;
         }
-        self.entries.retain(|entry| entry.sent < sends);
+        if many {
+            ranks.sort_unstable_by_key(Rank::key);
+        } else {
+            merge(ranks, &taken[..left]);
+        }
+        let kept = ranks.iter().rev().skip_while(|rank| rank.sent >= sends).count();
+        self.used = kept as u32;
     }
 
     /// Hands `take` every entry no older than `lifetime`, newest first, until it refuses one; older
     /// ones are dropped.
     pub fn recent(&mut self, now: Time, lifetime: Duration, mut take: impl FnMut(T) -> bool) {
-        self.entries.retain(|entry| now.since(entry.at) <= lifetime);
-        self.entries.sort_unstable_by_key(|entry| Reverse(entry.stamp));
-        for entry in &mut self.entries {
-            if !take(entry.news) {
+        let mut kept = 0;
+        for at in 0..self.len() {
+            if now.since(self.slots[self.ranks[at].slot as usize].0) <= lifetime {
+                self.ranks.swap(kept, at);
+                kept += 1;
+            }
+        }
+        self.used = kept as u32;
+        self.ranked = false;
+        let ranks = &mut self.ranks[..kept];
+        ranks.sort_unstable_by_key(|rank| Reverse(rank.stamp));
+        for rank in ranks {
+            if !take(self.slots[rank.slot as usize].1) {
                 break;
             }
-            entry.sent = entry.sent.saturating_add(1);
+            rank.sent = rank.sent.saturating_add(1);
         }
     }
 }
 
+/// Puts those in order that were first and have been `taken` and changed; both they and the rest are ordered.
+fn merge(ranks: &mut [Rank], taken: &[Rank]) {
+    let (mut next, mut place) = (taken.len(), 0);
+    for rank in taken {
+        while next < ranks.len() && ranks[next].key() < rank.key() {
+            ranks[place] = ranks[next];
+            (next, place) = (next + 1, place + 1);
+        }
+        ranks[place] = *rank;
+        place += 1;
+    }
+}
+
+/// So many are merged without being sorted: more than any message carries.
+const AT_ONCE: usize = 36;
+
 #[cfg(test)]
 mod tests {
     use std::{vec, vec::Vec};
+
+    use proptest::prelude::*;
 
     use super::*;
 
@@ -198,5 +276,51 @@ mod tests {
         assert_eq!(told(5), [3, 2, 1, 0]);
         assert_eq!(told(7), [3, 2]);
         assert_eq!(told(9), [] as [u64; 0]);
+    }
+
+    /// The definition: one list, looked through whenever anything is asked.
+    #[derive(Default)]
+    struct Reference {
+        entries: Vec<(u32, Reverse<u64>, u64)>,
+        stamp: u64,
+    }
+
+    impl Reference {
+        fn put(&mut self, subject: u64, capacity: usize) {
+            self.stamp += 1;
+            self.entries.retain(|&(.., other)| other != subject);
+            self.entries.sort_unstable();
+            self.entries.truncate(capacity - 1);
+            self.entries.push((0, Reverse(self.stamp), subject));
+        }
+
+        fn least_sent(&mut self, most: usize, sends: u32) -> Vec<u64> {
+            self.entries.sort_unstable();
+            let most = most.min(self.entries.len());
+            self.entries[..most].iter_mut().for_each(|entry| entry.0 += 1);
+            let picked = self.entries[..most].iter().map(|entry| entry.2).collect();
+            self.entries.retain(|entry| entry.0 < sends);
+            picked
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_said_in_which_order_is_that_of_a_list(
+            capacity in 1..90_usize,
+            steps in prop::collection::vec((0..120_u64, 0..60_usize, 1..6_u32), 0..300),
+        ) {
+            let (mut gossip, mut reference) = (Gossip::new(capacity), Reference::default());
+            for (nth, (subject, most, sends)) in steps.into_iter().enumerate() {
+                gossip.put(Time::ZERO, id(subject), subject);
+                reference.put(subject, capacity);
+                if nth % 3 == 0 {
+                    prop_assert_eq!(pick(&mut gossip, most, sends), reference.least_sent(most, sends));
+                }
+                prop_assert_eq!(gossip.len(), reference.entries.len());
+                let said = reference.entries.iter().any(|entry| entry.2 == subject);
+                prop_assert_eq!(gossip.about(id(subject)), said.then_some(&subject));
+            }
+        }
     }
 }

@@ -56,8 +56,11 @@ impl NoResurrection {
     }
 
     /// `node` is on a list it was given, not one it was brought back to.
+    #[inline]
     pub fn given(&mut self, node: NodeId) {
-        self.gone.remove(&node);
+        if !self.gone.is_empty() {
+            self.gone.remove(&node);
+        }
     }
 
     /// Judges what `observer` now records of `subject`.

@@ -1,14 +1,14 @@
 //! Who lists whom, as far as the invariants of membership need it.
 //!
 //! Every running node has a table of records; here is a copy of what was seen of it. A record changes only through
-//! news, and news names its subject: so after every input only those named in it, or in what it led to, are looked
-//! at again, and the work follows the size of the message, not of the group. What was configured at the start takes
-//! one bit a member.
+//! news, and news names its subject: so after an input that changed any record only those named in it, or in what it
+//! led to, are looked at again, and the work follows the size of the message, not of the group. What was configured at
+//! the start takes one bit a member.
 
 use std::collections::BTreeMap;
 
 use bellwether_proto::{
-    Duration, Effect, EffectOf, Incarnation, Input, InputOf, NodeId, Time,
+    Boot, Duration, Effect, EffectOf, Incarnation, Input, InputOf, NodeId, Time,
     membership::medley::{Body, Medley, MembershipEvent, State as Recorded},
 };
 
@@ -50,6 +50,8 @@ pub struct MembershipWatch {
     /// Whether a node has not yet said by when it convicts the crashed one.
     unasked: Vec<bool>,
     named: Vec<NodeId>,
+    /// By what each node tells that none of its records has changed since it was looked at.
+    changes: Vec<u32>,
     /// The incarnation in which each node was seen last, in its present life.
     incarnations: Vec<Incarnation>,
     no_resurrection: NoResurrection,
@@ -66,32 +68,67 @@ struct View {
     /// Those it began with in their first life and incarnation, and of whom nothing else was seen since: one
     /// bit each.
     founders: Vec<u64>,
-    /// All others.
-    records: BTreeMap<u32, Seen>,
+    /// All others, by subject, [`PAGE`] on each page; a page is there once somebody on it is no founder, and any page
+    /// once one is.
+    pages: Vec<Option<Box<[Seen; PAGE]>>>,
 }
 
-/// A record, and whether it is still there.
+/// A record, and whether it is still there. Sixteen bytes.
 #[derive(Clone, Copy, Debug)]
 struct Seen {
-    record: Record,
+    boot: Boot,
+    incarnation: Incarnation,
+    /// Last seen in; `None` if never.
+    state: Option<Recorded>,
     present: bool,
 }
 
+impl Seen {
+    const NOTHING: Self =
+        Self { boot: Boot::new(0), incarnation: Incarnation::new(0), state: None, present: false };
+
+    fn record(self) -> Option<Record> {
+        let Self { boot, incarnation, state, .. } = self;
+        state.map(|state| Record { state, boot, incarnation })
+    }
+
+    fn is_listed(self) -> bool {
+        self.present && self.state.is_some_and(Recorded::is_listed)
+    }
+}
+
+impl From<Record> for Seen {
+    fn from(Record { state, boot, incarnation }: Record) -> Self {
+        Self { boot, incarnation, state: Some(state), present: true }
+    }
+}
+
 impl View {
-    fn last(&self, subject: u32) -> Option<Seen> {
-        if self.founders[subject as usize / 64] >> (subject % 64) & 1 == 1 {
-            return Some(Seen { record: FOUNDER, present: true });
+    fn new(nodes: usize) -> Self {
+        Self { founders: vec![0; nodes.div_ceil(PAGE)], pages: Vec::new() }
+    }
+
+    #[inline]
+    fn last(&self, subject: u32) -> Seen {
+        let (page, at) = (subject as usize / PAGE, subject as usize % PAGE);
+        if self.founders[page] >> at & 1 == 1 {
+            return FOUNDER.into();
         }
-        self.records.get(&subject).copied()
+        let page = self.pages.get(page).and_then(Option::as_ref);
+        page.map_or(Seen::NOTHING, |page| page[at])
     }
 
     fn saw(&mut self, subject: u32, seen: Seen) {
-        self.founders[subject as usize / 64] &= !(1 << (subject % 64));
-        self.records.insert(subject, seen);
+        let (page, at) = (subject as usize / PAGE, subject as usize % PAGE);
+        self.founders[page] &= !(1 << at);
+        if self.pages.is_empty() {
+            self.pages.resize_with(self.founders.len(), || None);
+        }
+        self.pages[page].get_or_insert_with(|| Box::new([Seen::NOTHING; PAGE]))[at] = seen;
     }
 
     fn lists(&self, subject: u32) -> bool {
-        self.last(subject).is_some_and(|seen| seen.present && seen.record.state.is_listed())
+        self.last(subject).is_listed()
     }
 }
 
@@ -107,6 +144,7 @@ impl MembershipWatch {
             listed_by: vec![0; nodes],
             unasked: vec![false; nodes],
             named: Vec::new(),
+            changes: vec![0; nodes],
             incarnations: vec![Incarnation::default(); nodes],
             no_resurrection: NoResurrection::new(way.map(|way| (quiet, way))),
             monotone: IncarnationMonotone::default(),
@@ -158,9 +196,14 @@ impl MembershipWatch {
         }
     }
 
+    /// Whether anything is promised of what is wrong between two nodes.
+    fn judges(&self) -> bool {
+        self.missing.is_some() || self.complete.is_some()
+    }
+
     /// Judges what is wrong between two nodes, as of now.
     fn judge(&mut self, now: Time, observer: u32, subject: u32) {
-        if observer == subject || (self.missing.is_none() && self.complete.is_none()) {
+        if observer == subject || !self.judges() {
             return;
         }
         let Some(view) = &self.views[observer as usize] else { return };
@@ -186,23 +229,37 @@ impl MembershipWatch {
 
     /// Takes over the list a node begins its life with.
     fn begin(&mut self, now: Time, observer: u32, machine: &Medley) {
-        let mut view =
-            View { founders: vec![0; self.views.len().div_ceil(64)], records: BTreeMap::new() };
-        for member in machine.members() {
-            let subject = member.id.get() as u32;
-            let (state, boot, incarnation) = (member.state, member.boot, member.incarnation);
+        let mut view = View::new(self.views.len());
+        for subject in 0..self.views.len() as u32 {
+            let id = NodeId::new(u64::from(subject));
+            let Some((state, boot, incarnation)) = machine.record_of(id) else { continue };
+            if !state.is_listed() {
+                continue;
+            }
             let record = Record { state, boot, incarnation };
             if record == FOUNDER {
-                view.founders[subject as usize / 64] |= 1 << (subject % 64);
+                view.founders[subject as usize / PAGE] |= 1 << (subject as usize % PAGE);
             } else {
-                view.records.insert(subject, Seen { record, present: true });
+                view.saw(subject, record.into());
             }
             self.listed_by[subject as usize] += 1;
-            self.no_resurrection.given(member.id);
+            self.no_resurrection.given(id);
         }
         self.views[observer as usize] = Some(view);
-        // What the others record is as it was.
-        (0..self.views.len() as u32).for_each(|subject| self.judge(now, observer, subject));
+        if self.judges() {
+            // What the others record is as it was.
+            (0..self.views.len() as u32).for_each(|subject| self.judge(now, observer, subject));
+        }
+    }
+
+    /// Looks again at all that may have changed.
+    fn look_at_named(&mut self, now: Time, observer: u32, machine: &Medley) {
+        self.changes[observer as usize] = machine.records_changed();
+        let named = std::mem::take(&mut self.named);
+        for &id in named.iter().filter(|id| id.get() != u64::from(observer)) {
+            self.look(now, observer, id, machine);
+        }
+        self.named = named;
     }
 
     /// Looks at one record again.
@@ -210,35 +267,30 @@ impl MembershipWatch {
         let subject = id.get() as u32;
         let Some(view) = &self.views[observer as usize] else { return };
         let before = view.last(subject);
-        let seen = match (machine.record_of(id), before) {
-            (Some((state, boot, incarnation)), _) => {
-                Seen { record: Record { state, boot, incarnation }, present: true }
-            }
+        let seen = match machine.record_of(id) {
+            Some((state, boot, incarnation)) => Record { state, boot, incarnation }.into(),
             // Forgotten: what was last recorded still binds.
-            (None, Some(before)) => Seen { present: false, ..before },
-            (None, None) => return,
+            None => Seen { present: false, ..before },
         };
-        let was_listed = before.is_some_and(|seen| seen.present && seen.record.state.is_listed());
-        if before
-            .is_some_and(|before| (before.record, before.present) == (seen.record, seen.present))
-        {
+        if (before.record(), before.present) == (seen.record(), seen.present) {
             return;
         }
+        let was_listed = before.is_listed();
         if let Some(view) = &mut self.views[observer as usize] {
             view.saw(subject, seen);
         }
-        if seen.present {
+        if let Some(record) = seen.record().filter(|_| seen.present) {
             let observer = NodeId::new(u64::from(observer));
-            if let Some(before) = before {
-                let result = self.monotone.recorded(&before.record, &seen.record);
+            if let Some(before) = before.record() {
+                let result = self.monotone.recorded(&before, &record);
                 let result =
                     result.map_err(|detail| format!("observer={observer} subject={id} {detail}"));
                 self.note(now, IncarnationMonotone::NAME, result);
             }
-            let result = self.no_resurrection.recorded(now, observer, id, &seen.record);
+            let result = self.no_resurrection.recorded(now, observer, id, &record);
             self.note(now, NoResurrection::NAME, result);
         }
-        let is_listed = seen.present && seen.record.state.is_listed();
+        let is_listed = seen.is_listed();
         if was_listed == is_listed {
             return;
         }
@@ -311,12 +363,10 @@ impl Observer<Medley> for MembershipWatch {
         }
         if std::mem::take(&mut self.fresh[observer as usize]) {
             self.begin(now, observer, machine);
+            self.look_at_named(now, observer, machine);
+        } else if self.changes[observer as usize] != machine.records_changed() {
+            self.look_at_named(now, observer, machine);
         }
-        let named = std::mem::take(&mut self.named);
-        for &id in named.iter().filter(|&&id| id != node) {
-            self.look(now, observer, id, machine);
-        }
-        self.named = named;
         if std::mem::take(&mut self.unasked[observer as usize])
             && let Some(timely) = &mut self.timely
             && let Some(sought) = timely.sought()
@@ -382,6 +432,8 @@ fn same_sides(before: &[Option<u32>], after: &[Option<u32>]) -> bool {
     })
 }
 
+/// Subjects of which the records are kept together: one word of bits.
+const PAGE: usize = 64;
 /// How founders are listed before they have spoken.
 const FOUNDER: Record = Record::new(Recorded::Alive, 1, 0);
 

@@ -1,5 +1,7 @@
 //! Address books: who is how far away, and whom a node hears directly, as memberships are told.
 
+use std::cell::LazyCell;
+
 use bellwether_proto::{
     Boot, NodeId, Peer,
     membership::medley::{Contact, ContactChange},
@@ -13,16 +15,19 @@ pub(super) fn contacts(network: &Network, peer: Peer, members: u32) -> Vec<Conta
     let me = peer.id.get() as u32;
     let founding = me < members && peer.boot == Boot::new(1);
     let lengths = network.path_lengths(me);
-    let near = network.neighbours(me);
+    // Both ascend.
+    let mut near = network.neighbours(me).map(|near| near.iter().copied().peekable());
     let mut contacts = Vec::with_capacity(lengths.len());
     // Beyond any known path, as far as the farthest and a little more.
-    let farthest = lengths.iter().flatten().fold(0.0_f64, |far, &length| far.max(length));
-    for (node, length) in (0..).zip(lengths) {
+    let farthest =
+        LazyCell::new(|| lengths.iter().flatten().fold(0.0_f64, |far, &length| far.max(length)));
+    for (node, length) in (0..).zip(&lengths) {
+        let neighbour = near.as_mut().is_none_or(|near| near.next_if_eq(&node).is_some());
         if node != me {
             contacts.push(Contact {
                 id: NodeId::new(u64::from(node)),
-                distance: length.unwrap_or(farthest + 1.0).max(0.1) as f32,
-                neighbour: near.is_none_or(|near| near.binary_search(&node).is_ok()),
+                distance: length.unwrap_or_else(|| *farthest + 1.0).max(0.1) as f32,
+                neighbour,
                 member: founding && node < members,
             });
         }

@@ -5,7 +5,7 @@
 //! members it has never heard: whoever passes on that one lives, introduces it. A node whose addresses
 //! change says so in its next incarnation, so that of two introductions the newer is known.
 
-use alloc::{collections::BTreeMap, sync::Arc};
+use alloc::{boxed::Box, collections::BTreeMap, sync::Arc};
 use core::{
     hash::{Hash, Hasher},
     net::{IpAddr, SocketAddr},
@@ -188,18 +188,20 @@ impl Wire for Introduction {
 /// What is known of others' addresses, and our own.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub(super) struct Directory {
-    own: (Addresses, Details),
+    /// Apart, and only if it says anything: simulated nodes have neither.
+    own: Option<Box<(Addresses, Details)>>,
     others: BTreeMap<NodeId, Introduction>,
 }
 
 impl Directory {
-    pub(super) fn own(&self) -> &(Addresses, Details) {
-        &self.own
+    /// What we have to say of ourselves, if anything.
+    pub(super) fn own(&self) -> Option<&(Addresses, Details)> {
+        self.own.as_deref()
     }
 
     /// Whether we have nothing to say of ourselves.
     pub(super) fn is_silent(&self) -> bool {
-        self.own.0.is_empty() && self.own.1.is_empty()
+        self.own.is_none()
     }
 
     /// Whether there is nobody to introduce, as in every simulation.
@@ -209,7 +211,8 @@ impl Directory {
 
     /// Whether this is news.
     pub(super) fn set_own(&mut self, addresses: Addresses, details: Details) -> bool {
-        let own = (addresses, details);
+        let silent = addresses.is_empty() && details.is_empty();
+        let own = (!silent).then(|| Box::new((addresses, details)));
         let news = own != self.own;
         self.own = own;
         news

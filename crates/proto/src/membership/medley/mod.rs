@@ -98,7 +98,7 @@
 //! assert_eq!((node.state_of(other.id), node.len()), (Some(State::Failed), 0));
 //! ```
 
-use alloc::{collections::VecDeque, vec::Vec};
+use alloc::vec::Vec;
 use core::{
     convert::Infallible,
     hash::{Hash, Hasher},
@@ -107,8 +107,8 @@ use core::{
 
 use self::{
     addresses::Directory,
+    cases::Cases,
     join::{Joining, Question, Syncing},
-    news::Case,
     probe::{Doubted, Probe},
     reach::Relays,
     table::{FIRST, Table},
@@ -141,6 +141,7 @@ use crate::{
 };
 
 mod addresses;
+mod cases;
 mod config;
 mod ids;
 mod join;
@@ -352,8 +353,7 @@ pub struct Medley {
     table: Table,
     targets: Targets,
     gossip: Gossip<Update>,
-    /// The suspects, the one to be removed first in front. Few, so looked through.
-    cases: VecDeque<Case>,
+    cases: Cases,
     pinged: Pinged,
     health: LocalHealth,
     doubt: Doubt,
@@ -398,7 +398,7 @@ impl Medley {
             table: Table::new(me.id, contacts),
             targets: Targets::new(),
             gossip: Gossip::new(capacity),
-            cases: VecDeque::new(),
+            cases: Cases::default(),
             pinged: Pinged::new(Time::ZERO),
             health: LocalHealth::default(),
             doubt: Doubt::new(f64::NAN),
@@ -484,10 +484,18 @@ impl Medley {
     }
 
     /// What is recorded of another node and of which life and incarnation, tombstones included.
+    #[inline]
     pub fn record_of(&self, id: NodeId) -> Option<(State, Boot, Incarnation)> {
         let at = self.table.position(id)?;
         let (boot, incarnation) = self.table.life(at);
         self.table.state(at).map(|state| (state, boot, incarnation))
+    }
+
+    /// As long as this number stays the same, so does what is [recorded](Self::record_of) of everybody. For those who
+    /// keep a copy.
+    #[inline]
+    pub fn records_changed(&self) -> u32 {
+        self.table.changes()
     }
 
     /// P3: after at most so many periods the member `id` gets the ping whose failure convicts it, if the list
@@ -562,8 +570,8 @@ impl Medley {
                 self.table.touch(now, at);
             }
         }
-        for update in &message.updates {
-            self.learn(now, update, out);
+        for updates in message.updates.chunks(u64::BITS as usize) {
+            self.learn_new(now, updates, out);
         }
         let status = match message.body {
             Body::Join { .. } => Status::Join,

@@ -5,6 +5,7 @@ use alloc::vec::Vec;
 use super::{
     Body, CREDIT, Carriers, Durable, Introduction, Medley, MembershipEvent, Message, Piggyback,
     Role, State, Status, Timer, Update,
+    cases::Case,
     config::CONFIRMATIONS,
     message::{MAX_UPDATES, ROOM},
     table::{Merged, Table},
@@ -36,12 +37,12 @@ impl Accusers {
     }
 
     /// The first.
-    fn first(&self) -> Option<NodeId> {
+    pub(super) fn first(&self) -> Option<NodeId> {
         self.iter().next()
     }
 
     /// Whether there was room and `by` was not among them.
-    fn add(&mut self, by: NodeId) -> bool {
+    pub(super) fn add(&mut self, by: NodeId) -> bool {
         let next = usize::from(self.count);
         let is_new = next < self.ids.len() && !self.iter().any(|known| known == by);
         if is_new {
@@ -52,20 +53,27 @@ impl Accusers {
     }
 }
 
-/// A member under suspicion.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) struct Case {
-    id: NodeId,
-    since: Time,
-    until: Time,
-    accusers: Accusers,
-}
-
 /// Rules R8 to R11.
 impl Medley {
     /// Who accuses a suspect, and when it will be removed unless it contradicts.
     pub fn accusation_of(&self, id: NodeId) -> Option<(Accusers, Time)> {
-        self.cases.iter().find(|case| case.id == id).map(|case| (case.accusers, case.until))
+        self.cases.of(id).map(|case| (case.accusers, case.until))
+    }
+
+    /// R10 for what one message says, at most 64 updates at once. Hardly any of it is new, and each record is a cache
+    /// miss in a large simulation: all are looked at before the first is merged, so that they are waited for together.
+    pub(super) fn learn_new(&mut self, now: Time, updates: &[Update], out: &mut OutboxOf<Self>) {
+        let mut old = 0_u64;
+        for (nth, update) in updates.iter().enumerate() {
+            old |= u64::from(self.table.is_old(update)) << nth;
+        }
+        let before = self.table.changes();
+        for (nth, update) in updates.iter().enumerate() {
+            // Somebody may be named twice: after a change nothing is known to be old.
+            if old >> nth & 1 == 0 || self.table.changes() != before {
+                self.learn(now, update, out);
+            }
+        }
     }
 
     /// R10, and what follows from it.
@@ -95,7 +103,8 @@ impl Medley {
             }
             Merged::Buried => {}
             Merged::Raised | Merged::Refuted => {
-                if self.close(id).first() == Some(self.me.id) {
+                // Against whom nobody accuses there is no case to look for.
+                if merged == Merged::Refuted && self.close(id).first() == Some(self.me.id) {
                     self.on_acquittal(id);
                 }
                 // It was restarted before anybody noticed that it was gone.
@@ -157,19 +166,18 @@ impl Medley {
         if !self.config.caution || by == self.me.id {
             return false;
         }
-        let open = |case: &&Case| case.accusers.first() == Some(by) && case.id != update.subject.id;
-        self.cases.iter().filter(open).count() >= 2 * usize::from(CREDIT)
+        let open = self.cases.accused_by(by);
+        let limit = 2 * usize::from(CREDIT);
+        if open < limit {
+            return false;
+        }
+        let known = self.cases.of(update.subject.id);
+        open - usize::from(known.is_some_and(|case| case.accusers.first() == Some(by))) >= limit
     }
 
-    /// Those we were the first to accuse, by the end of their time.
-    pub(super) fn accused(&self) -> impl Iterator<Item = NodeId> + '_ {
-        let ours = |case: &&Case| case.accusers.first() == Some(self.me.id);
-        self.cases.iter().filter(ours).map(|case| case.id)
-    }
-
-    /// Those whose time is up before `end`, by the end of it.
-    pub(super) fn suspects_until(&self, end: Time) -> impl Iterator<Item = NodeId> + '_ {
-        self.cases.iter().take_while(move |case| case.until <= end).map(|case| case.id)
+    /// How many we were the first to accuse.
+    pub(super) fn accused(&self) -> usize {
+        self.cases.accused_by(self.me.id)
     }
 
     /// R8.
@@ -187,11 +195,9 @@ impl Medley {
     /// A suspect is accused by somebody else as well. That is news only where it shortens its time.
     fn on_confirmation(&mut self, now: Time, update: &Update) {
         let id = update.subject.id;
-        let case = self.cases.iter_mut().find(|case| case.id == id);
-        let (Some(case), Status::Suspect { by }) = (case, update.status) else { return };
-        let is_new = case.accusers.add(by);
-        let Case { since, accusers, .. } = *case;
-        if is_new && self.config.patient_suspicion {
+        let Status::Suspect { by } = update.status else { return };
+        let Some(Case { since, accusers, .. }) = self.cases.confirm(id, by) else { return };
+        if self.config.patient_suspicion {
             self.close(id);
             self.open(id, since, accusers);
             if accusers.iter().count() <= 1 + CONFIRMATIONS {
@@ -205,16 +211,14 @@ impl Medley {
         let time = self
             .urgent_suspicion(id)
             .unwrap_or_else(|| self.config.suspicion_of(confirmations, self.table.listed() + 1));
-        let until = since + time;
-        let place = self.cases.partition_point(|case| case.until <= until);
-        self.cases.insert(place, Case { id, since, until, accusers });
+        self.cases.open(id, since, since + time, accusers);
         self.arm_suspicion();
     }
 
     /// Somebody else accuses one that we watch and found silent as well: it has no longer than if it had been us.
     pub(super) fn hasten(&mut self, now: Time, id: NodeId) {
         let Some(time) = self.urgent_suspicion(id) else { return };
-        let case = self.cases.iter().find(|case| case.id == id && case.until > now + time);
+        let case = self.cases.of(id).filter(|case| case.until > now + time);
         if let Some(&Case { accusers, .. }) = case {
             self.close(id);
             self.open(id, now, accusers);
@@ -223,29 +227,29 @@ impl Medley {
 
     /// The suspicion against `id`, if any, is settled; by whom it was accused.
     fn close(&mut self, id: NodeId) -> Accusers {
-        let found = self.cases.iter().position(|case| case.id == id);
-        let case = found.and_then(|at| self.cases.remove(at));
+        let case = self.cases.close(id);
         self.arm_suspicion();
         case.map_or(Accusers::default(), |case| case.accusers)
     }
 
     /// R9.
     pub(super) fn on_suspicion(&mut self, now: Time, out: &mut OutboxOf<Self>) {
-        let due = self.cases.front().filter(|case| case.until <= now);
-        if let Some(Case { id, accusers, .. }) = due.copied() {
+        let due = self.cases.first().filter(|&(until, _)| until <= now);
+        if let Some((_, id)) = due {
             let Some(at) = self.table.position(id) else {
                 unreachable!("suspects are members, and members have positions")
             };
             let (subject, (_, incarnation)) = (self.table.peer(at), self.table.life(at));
-            let by = accusers.first().unwrap_or(self.me.id);
+            let first = self.cases.of(id).and_then(|case| case.accusers.first());
+            let by = first.unwrap_or(self.me.id);
             self.learn(now, &Update { subject, incarnation, status: Status::Failed { by } }, out);
         }
         self.arm_suspicion();
     }
 
     fn arm_suspicion(&mut self) {
-        match self.cases.front() {
-            Some(case) => self.timers.set(Timer::Suspicion, case.until),
+        match self.cases.first() {
+            Some((until, _)) => self.timers.set(Timer::Suspicion, until),
             None => self.timers.clear(Timer::Suspicion),
         }
     }
@@ -411,10 +415,7 @@ impl Medley {
         if id != self.me.id {
             return self.directory.of(id).cloned();
         }
-        if self.directory.is_silent() {
-            return None;
-        }
-        let (addresses, details) = self.directory.own().clone();
+        let (addresses, details) = self.directory.own()?.clone();
         let (subject, incarnation) = (self.me, self.incarnation);
         Some(Introduction { subject, incarnation, addresses, details })
     }
@@ -432,7 +433,7 @@ impl Medley {
         let status = match self.table.state(at)? {
             State::Alive => Status::Alive,
             State::Suspect => {
-                let case = self.cases.iter().find(|case| case.id == id);
+                let case = self.cases.of(id);
                 let first = case.and_then(|case| case.accusers.first());
                 Status::Suspect { by: first.unwrap_or(self.me.id) }
             }

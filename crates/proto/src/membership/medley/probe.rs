@@ -134,12 +134,11 @@ impl Medley {
         if !self.config.caution || self.cases.is_empty() {
             return;
         }
-        let accused = self.accused().count();
-        let nth = self.rng.below(accused as u64) as usize;
-        let ours = self.accused().nth(nth);
+        let nth = self.rng.below(self.accused() as u64) as usize;
+        let ours = self.cases.nth_accused_by(self.me.id, nth);
         let soon = now + self.config.period * LAST_PERIODS;
         let mut suspects = [ours; 1 + LAST_CALLS];
-        for (slot, id) in suspects[1..].iter_mut().zip(self.suspects_until(soon)) {
+        for (slot, id) in suspects[1..].iter_mut().zip(self.cases.until(soon)) {
             *slot = (ours != Some(id)).then_some(id);
         }
         suspects.into_iter().flatten().for_each(|id| self.ask_again(now, id, out));
@@ -237,7 +236,7 @@ impl Medley {
         }
         let target = self.table.id(at);
         let before = self.doubted.take().filter(|doubted| doubted.target == target);
-        if self.accused().count() >= usize::from(self.credit) {
+        if self.accused() >= usize::from(self.credit) {
             return false;
         }
         let (silence, failed) = before.map_or((1.0, 0), |it| (it.silence, it.pings));

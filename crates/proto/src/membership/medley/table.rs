@@ -73,6 +73,8 @@ pub(super) struct Table {
     /// Tombstones, the oldest first.
     graves: VecDeque<Grave>,
     listed: usize,
+    /// How often a record has changed or gone.
+    changes: u32,
 }
 
 /// Sixteen bytes for each known node.
@@ -99,6 +101,16 @@ impl Record {
     const BLANK: Self =
         Self { distance: f32::NAN, incarnation: Incarnation::new(0), contact: 0, bits: 0 };
 
+    /// As configured.
+    fn of(contact: &Contact) -> Self {
+        let mut record = Self { distance: contact.distance, ..Self::BLANK };
+        record.set_state(contact.member.then_some(State::Alive));
+        record.flag(NEIGHBOUR, contact.neighbour);
+        record.flag(CONTACT, true);
+        record
+    }
+
+    #[inline]
     fn state(self) -> Option<State> {
         match self.bits & STATE {
             1 => Some(State::Alive),
@@ -142,22 +154,17 @@ impl Table {
     pub(super) fn new(me: NodeId, mut contacts: Vec<Contact>) -> Self {
         contacts.retain(|contact| contact.id != me);
         contacts.sort_by_key(|contact| contact.id);
-        let mut table = Self {
-            ids: Ids::with_capacity(me, contacts.len()),
-            records: Vec::with_capacity(contacts.len()),
-            boots: Vec::new(),
-            graves: VecDeque::new(),
-            listed: 0,
-        };
-        for contact in contacts {
-            let (at, _) = table.admit(contact.id);
-            table.set_near(at, contact.distance, contact.neighbour);
-            if contact.member && !table.is_listed(at) {
-                table.records[at].set_state(Some(State::Alive));
-                table.listed += 1;
+        contacts.dedup_by(|later, contact| {
+            let same = later.id == contact.id;
+            if same {
+                *contact = Contact { member: contact.member || later.member, ..*later };
             }
-        }
-        table
+            same
+        });
+        let ids = Ids::new(me, contacts.iter().map(|contact| contact.id), contacts.len());
+        let listed = contacts.iter().filter(|contact| contact.member).count();
+        let records = contacts.iter().map(Record::of).collect();
+        Self { ids, records, boots: Vec::new(), graves: VecDeque::new(), listed, changes: 0 }
     }
 
     /// How many positions there are, members or not.
@@ -170,6 +177,7 @@ impl Table {
         self.listed
     }
 
+    #[inline]
     pub(super) fn position(&self, id: NodeId) -> Option<usize> {
         self.ids.position(id)
     }
@@ -206,6 +214,7 @@ impl Table {
         self.records[at].has(NEIGHBOUR)
     }
 
+    #[inline]
     pub(super) fn state(&self, at: usize) -> Option<State> {
         self.records[at].state()
     }
@@ -215,6 +224,7 @@ impl Table {
     }
 
     /// The life and incarnation recorded.
+    #[inline]
     pub(super) fn life(&self, at: usize) -> (Boot, Incarnation) {
         let record = self.records[at];
         let boot = if record.has(OTHER_LIFE) {
@@ -297,12 +307,13 @@ impl Table {
         !matches!(status, Status::Suspect { .. })
     }
 
-    /// R10 for the node at `at`, which is the subject of `update`.
-    pub(super) fn merge(&mut self, now: Time, at: usize, update: &Update) -> Merged {
+    /// R10 for the node at `at`, which is the subject of `update`: what it becomes; `None` if the update is old,
+    /// known, or about nobody we know.
+    #[inline]
+    fn outcome(&self, at: usize, update: &Update) -> Option<(State, Merged)> {
         let news = (update.subject.boot.max(FIRST), update.incarnation);
         let known = self.life(at);
-        let state = self.state(at);
-        let (next, merged) = match (update.status, state) {
+        let outcome = match (update.status, self.state(at)) {
             (Status::Alive | Status::Join, None) if news >= known => (State::Alive, Merged::Listed),
             (Status::Alive | Status::Join, Some(state)) if news > known => match state {
                 State::Alive => (State::Alive, Merged::Raised),
@@ -331,10 +342,33 @@ impl Table {
             (Status::Left, Some(state)) if state.is_listed() && news >= known => {
                 (State::Left, Merged::Removed)
             }
-            _ => return Merged::Nothing,
+            _ => return None,
         };
+        Some(outcome)
+    }
+
+    /// As long as this stays the same, so do state, life and incarnation of everybody.
+    #[inline]
+    pub(super) fn changes(&self) -> u32 {
+        self.changes
+    }
+
+    /// Whether the update would change nothing about a node that has a position. Cheaper than to merge it: of the
+    /// news that comes in, hardly any is new.
+    #[inline]
+    pub(super) fn is_old(&self, update: &Update) -> bool {
+        let at = self.position(update.subject.id);
+        at.is_some_and(|at| self.outcome(at, update).is_none())
+    }
+
+    /// R10 for the node at `at`, which is the subject of `update`.
+    pub(super) fn merge(&mut self, now: Time, at: usize, update: &Update) -> Merged {
+        let Some((next, merged)) = self.outcome(at, update) else { return Merged::Nothing };
+        if merged != Merged::Confirmed {
+            self.changes = self.changes.wrapping_add(1);
+        }
         self.become_state(now, at, next);
-        self.set_life(at, news);
+        self.set_life(at, (update.subject.boot.max(FIRST), update.incarnation));
         if merged == Merged::Suspected {
             let record = &mut self.records[at];
             record.bits = record.bits.checked_add(SUSPICION).unwrap_or(record.bits);
@@ -388,6 +422,7 @@ impl Table {
             self.graves.push_back(Grave { id, dug: now });
             return None;
         }
+        self.changes = self.changes.wrapping_add(1);
         self.ids.remove(at);
         self.records.remove(at);
         self.boots.retain(|&(other, _)| other != id);

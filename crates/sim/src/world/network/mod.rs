@@ -9,6 +9,7 @@
 //! radios, messages go over the [air](crate::world::radio) instead.
 
 mod field;
+mod onward;
 mod placement;
 mod route;
 
@@ -539,6 +540,9 @@ impl Network {
     /// The present paths: those with everybody up, but around those that are down.
     fn present_paths(&self, source: u32) -> Row {
         let whole = self.routes.whole(source).filter(|_| self.nothing_cut());
+        if let Some(whole) = whole.as_ref().filter(|_| !self.up.contains(&false)) {
+            return whole.clone();
+        }
         let around = whole.and_then(|whole| {
             let down = (0..self.up.len() as u32).filter(|&node| !self.is_up(node));
             let length = |link| match self.routing {
@@ -586,13 +590,15 @@ impl Network {
     fn find_paths(&self, source: u32) -> Row {
         let relays = |node| self.relays(node);
         let whole = self.nothing_cut();
+        let among_all = whole && !self.up.contains(&false);
         let works = |a, b| whole || (self.same_side(a, b) && !self.cuts.contains(&(a, b)));
         let mut search = self.search.borrow_mut();
         let row = match self.routing {
             Routing::Hops | Routing::None => search.fewest(self.links(), source, relays, works),
+            Routing::Length if among_all => search.shortest_among_all(self.links(), source),
             Routing::Length => search.shortest(self.links(), source, relays, works),
         };
-        if whole && !self.up.contains(&false) {
+        if among_all {
             self.routes.keep_whole(source, self.up.len(), &row);
         }
         row

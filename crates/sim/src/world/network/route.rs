@@ -9,11 +9,13 @@
 //! next node is found; where the shortest link allows it, that is by buckets instead of a heap.
 
 use std::{
-    cell::RefCell,
+    cell::{Cell, OnceCell, RefCell},
     cmp::Reverse,
     collections::{BTreeMap, BinaryHeap},
     rc::Rc,
 };
+
+use super::onward::{self, Onward};
 
 /// The links of a placement in one array, with their lengths.
 #[derive(Clone, Debug)]
@@ -29,6 +31,10 @@ pub(crate) struct Links {
     longest: f64,
     /// The most links of any node.
     most: usize,
+    /// How often paths among all were asked for.
+    asked: Cell<u32>,
+    /// Made when that was often; `None` where there is no such thing.
+    onward: OnceCell<Option<Onward>>,
 }
 
 impl Links {
@@ -42,6 +48,8 @@ impl Links {
             shortest: f64::INFINITY,
             longest: 0.0,
             most: 0,
+            asked: Cell::new(0),
+            onward: OnceCell::new(),
         };
         for (from, near) in (0..).zip(neighbours) {
             for &to in near {
@@ -60,8 +68,36 @@ impl Links {
     }
 
     /// How many nodes there are.
-    fn nodes(&self) -> usize {
+    pub(super) fn nodes(&self) -> usize {
         self.first.len() - 1
+    }
+
+    /// How many links there are, each way counted.
+    pub(super) fn count(&self) -> usize {
+        self.to.len()
+    }
+
+    /// How long the longest is.
+    pub(super) fn longest(&self) -> f64 {
+        self.longest
+    }
+
+    /// Where a link ends.
+    #[inline]
+    pub(super) fn end(&self, link: usize) -> u32 {
+        self.to[link]
+    }
+
+    /// The number of a link's beginning among the neighbours of its end, if it is among the first few.
+    pub(super) fn number_at_end(&self, link: usize) -> Option<u8> {
+        Some(self.back[link]).filter(|&back| back != NOT_NEAR)
+    }
+
+    /// How wide the buckets of a search may be; `None` if there would be too many.
+    pub(super) fn bucket_width(&self) -> Option<f64> {
+        // A hair narrower than the shortest link, so that rounding cannot put both its ends into one.
+        let width = self.shortest * 0.999;
+        (width > 0.0 && self.longest / width < MOST_BUCKETS).then_some(width)
     }
 
     /// The same link the other way, if it is among the first few there.
@@ -78,7 +114,7 @@ impl Links {
 
     /// The links of `from`, as positions in the arrays.
     #[inline]
-    fn of(&self, from: u32) -> std::ops::Range<usize> {
+    pub(super) fn of(&self, from: u32) -> std::ops::Range<usize> {
         self.first[from as usize] as usize..self.first[from as usize + 1] as usize
     }
 }
@@ -111,9 +147,9 @@ pub(crate) enum Row {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Near {
     /// [`NOT_NEAR`] for the source itself, and for those to which there is no path.
-    neighbour: u8,
+    pub(super) neighbour: u8,
     /// [`NO_PATH`] for the latter.
-    hops: u8,
+    pub(super) hops: u8,
 }
 
 impl Routes {
@@ -259,6 +295,7 @@ pub(crate) struct Search {
     occupied: Vec<u64>,
     /// The links of one node that lead anywhere nearer: the end, the link, and how far it is that way.
     nearer: Vec<(u32, u32, f64)>,
+    among_all: onward::Search,
 }
 
 impl Search {
@@ -306,16 +343,35 @@ impl Search {
         relays: impl Fn(u32) -> bool,
         works: impl Fn(u32, u32) -> bool,
     ) -> Row {
-        // A hair narrower than the shortest link, so that rounding cannot put both its ends into one.
-        let width = links.shortest * 0.999;
-        if width > 0.0 && links.longest / width < MOST_BUCKETS {
-            self.by_buckets(links, source, width, relays, works);
-        } else {
-            self.by_heap(links, source, relays, works);
+        match links.bucket_width() {
+            Some(width) => self.by_buckets(links, source, width, relays, works),
+            None => self.by_heap(links, source, relays, works),
         }
         let reached = |&node: &u32| self.length[node as usize] < f64::INFINITY;
         self.order.extend((0..links.nodes() as u32).filter(reached));
         self.row(links, source)
+    }
+
+    /// The same with everybody up and nothing cut.
+    pub(crate) fn shortest_among_all(&mut self, links: &Links, source: u32) -> Row {
+        let asked = links.asked.replace(links.asked.get().saturating_add(1));
+        let onward = match asked >= OFTEN {
+            true => links.onward.get_or_init(|| Onward::new(links)).as_ref(),
+            false => None,
+        };
+        let row = onward.and_then(|onward| {
+            self.among_all.run(links, onward, source);
+            self.among_all.row()
+        });
+        let Some(row) = row else {
+            return self.shortest(links, source, |_| true, |_, _| true);
+        };
+        self.length.clear();
+        self.length.extend(self.among_all.lengths());
+        let reached = |&node: &u32| self.length[node as usize] < f64::INFINITY;
+        self.order.clear();
+        self.order.extend((0..links.nodes() as u32).filter(reached));
+        Row::Near(row)
     }
 
     fn row(&self, links: &Links, source: u32) -> Row {
@@ -573,7 +629,7 @@ impl Search {
 }
 
 /// The first bit that is set from `from` on, and around from the last to the first.
-fn next_in_turn(bits: &[u64], from: usize) -> Option<usize> {
+pub(super) fn next_in_turn(bits: &[u64], from: usize) -> Option<usize> {
     let word = from / 64;
     let ahead = bits[word] >> (from % 64);
     if ahead != 0 {
@@ -586,7 +642,7 @@ fn next_in_turn(bits: &[u64], from: usize) -> Option<usize> {
 
 /// A path length: finite and never negative, hence totally ordered.
 #[derive(Clone, Copy, Debug, PartialEq)]
-struct Length(f64);
+pub(super) struct Length(pub(super) f64);
 
 impl Eq for Length {}
 
@@ -603,148 +659,13 @@ impl PartialOrd for Length {
 }
 
 const UNREACHABLE: u32 = u32::MAX;
-const NOT_NEAR: u8 = u8::MAX;
-const NO_PATH: u8 = u8::MAX;
+pub(super) const NOT_NEAR: u8 = u8::MAX;
+pub(super) const NO_PATH: u8 = u8::MAX;
+/// To find out where paths may go on from everywhere takes as long as a hundred searches of all links, which a small
+/// field never wins back; and the links may soon change again.
+const OFTEN: u32 = 400;
 /// Above this, walking over empty buckets would take longer than a heap. Arbitrary.
 const MOST_BUCKETS: f64 = 1e4;
 
 #[cfg(test)]
-mod tests {
-    use bellwether_proto::Seed;
-
-    use super::{super::placement::distance, *};
-
-    const EDGES: [(u32, u32, f64); 5] =
-        [(0, 1, 1.0), (1, 2, 1.0), (0, 2, 3.0), (2, 3, 1.0), (0, 4, 9.0)];
-
-    fn links(length: impl Fn(f64) -> f64) -> Links {
-        let mut neighbours = vec![Vec::new(); 6];
-        for (a, b, _) in EDGES {
-            neighbours[a as usize].push(b);
-            neighbours[b as usize].push(a);
-        }
-        Links::new(&neighbours, |a, b| {
-            let is = |&&(x, y, _): &&(u32, u32, f64)| (x, y) == (a, b) || (x, y) == (b, a);
-            length(EDGES.iter().find(is).unwrap().2)
-        })
-    }
-
-    fn shortest(source: u32, dead: Option<u32>) -> Row {
-        let relays = |node| Some(node) != dead;
-        Search::default().shortest(&links(|length| length), source, relays, |_, _| true)
-    }
-
-    fn fewest(source: u32, dead: Option<u32>) -> Row {
-        let relays = |node| Some(node) != dead;
-        Search::default().fewest(&links(|length| length), source, relays, |_, _| true)
-    }
-
-    fn path(row: &Row, to: u32) -> Option<Vec<u32>> {
-        let mut path = Vec::new();
-        let found = row.path(&links(|length| length), to, &mut path);
-        assert_eq!(row.hops(&links(|length| length), to), found.then(|| path.len() as u32 - 1));
-        found.then_some(path)
-    }
-
-    #[test]
-    fn hops_and_lengths_choose_different_paths() {
-        assert_eq!(path(&fewest(0, None), 3), Some(vec![0, 2, 3]));
-        assert_eq!(path(&shortest(0, None), 3), Some(vec![0, 1, 2, 3]));
-        for row in [fewest(0, None), shortest(0, None)] {
-            assert_eq!(path(&row, 5), None);
-            assert_eq!(path(&row, 0), Some(vec![0]));
-        }
-    }
-
-    #[test]
-    fn the_dead_relay_nothing_but_can_be_addressed() {
-        for row in [fewest(0, Some(2)), shortest(0, Some(2))] {
-            assert!(row.parent(&links(|length| length), 2).is_some());
-            assert_eq!(path(&row, 3), None);
-        }
-    }
-
-    /// Both rules break ties alike, so that equal lengths and hops give equal paths.
-    #[test]
-    fn where_all_links_are_equal_both_agree() {
-        for source in 0..6 {
-            let equal = Search::default().shortest(&links(|_| 1.0), source, |_| true, |_, _| true);
-            assert_eq!(equal, fewest(source, None));
-        }
-    }
-
-    /// 144 nodes, at random or on a grid.
-    fn field(seed: u64, grid: bool) -> Links {
-        let mut rng = Seed::new(seed).rng();
-        let scatter = |i: u32| match grid {
-            true => (f64::from(i % 12), f64::from(i / 12)),
-            false => (12.0 * rng.unit(), 12.0 * rng.unit()),
-        };
-        let places: Vec<(f64, f64)> = (0..144).map(scatter).collect();
-        let length = |a: u32, b: u32| distance(places[a as usize], places[b as usize]);
-        let near = |a| (0..144).filter(move |&b| a != b && length(a, b) <= 2.0).collect();
-        Links::new(&(0..144).map(near).collect::<Vec<_>>(), length)
-    }
-
-    /// The buckets are only a faster heap: on fields with near and far neighbours, dead relays and closed
-    /// links, and on a grid, where most paths have equals.
-    #[test]
-    fn buckets_find_what_a_heap_finds() {
-        for (seed, grid) in (0..20).map(|seed| (seed, seed % 2 == 0)) {
-            let links = field(seed, grid);
-            let relays = |node: u32| node % 7 != 3;
-            let works = |a: u32, b: u32| !(a + 2 * b).is_multiple_of(11);
-            let (mut heap, mut buckets) = (Search::default(), Search::default());
-            for source in 0..144 {
-                heap.by_heap(&links, source, relays, works);
-                buckets.by_buckets(&links, source, links.shortest * 0.999, relays, works);
-                assert_eq!(buckets.parent, heap.parent);
-                assert_eq!(buckets.length, heap.length);
-            }
-        }
-    }
-
-    /// Going around the dead is only a faster search, by hops and by length, whoever is dead.
-    #[test]
-    fn around_the_dead_lead_the_paths_a_search_finds() {
-        let mut broken = 0;
-        for (seed, grid) in (0..20).map(|seed| (seed, seed % 2 == 0)) {
-            let links = field(seed, grid);
-            let mut rng = Seed::new(seed).named("dead").rng();
-            let mut search = Search::default();
-            for source in 0..144 {
-                let dead: Vec<u32> = (0..rng.below(4)).map(|_| rng.below(144) as u32).collect();
-                let down = || dead.iter().copied();
-                let relays = |node: u32| !dead.contains(&node);
-                for by_hops in [true, false] {
-                    let length = |link| if by_hops { 1.0 } else { links.length[link] };
-                    let mut find = |relays: &dyn Fn(u32) -> bool| match by_hops {
-                        true => search.fewest(&links, source, relays, |_, _| true),
-                        false => search.shortest(&links, source, relays, |_, _| true),
-                    };
-                    let (whole, found) = (find(&|_| true), find(&relays));
-                    let around = search.around(down(), &links, source, &whole, length, relays);
-                    let relay = down().any(|node| whole.is_relay(&links, source, node));
-                    assert_eq!(around.as_ref().unwrap_or(&found), &found, "{seed} {source}");
-                    broken += u32::from(relay && around.is_some());
-                }
-            }
-        }
-        assert!(broken > 1_000, "only {broken} rows were mended");
-    }
-
-    /// A byte holds neither the numbers of three hundred neighbours nor a path of three hundred links.
-    #[test]
-    fn crowds_and_long_lines_have_rows_like_any_other() {
-        let line = |node: u32| (0..300).filter(|&other: &u32| other.abs_diff(node) == 1).collect();
-        let crowd = |node: u32| (0..300).filter(|&other| other != node).collect();
-        for (hops, near) in [(299, &line as &dyn Fn(u32) -> Vec<u32>), (1, &crowd)] {
-            let links = Links::new(&(0..300).map(near).collect::<Vec<_>>(), |_, _| 1.0);
-            let row = Search::default().fewest(&links, 0, |_| true, |_, _| true);
-            let mut path = Vec::new();
-            assert!(row.path(&links, 299, &mut path));
-            assert_eq!((path.len() as u32 - 1, row.hops(&links, 299)), (hops, Some(hops)));
-            assert_eq!(row.is_relay(&links, 0, 298), hops > 1);
-        }
-    }
-}
+mod tests;

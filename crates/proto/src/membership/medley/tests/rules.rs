@@ -500,3 +500,22 @@ fn a_joiner_asks_again_until_nobody_can_name_it_another() {
         assert_eq!(node.machine.timers.deadline(Timer::Join), None, "nobody new: that is all");
     }
 }
+
+/// All news of a message is looked at before any of it is merged.
+#[test]
+fn news_that_was_old_until_other_news_of_the_same_message_came_is_merged() {
+    let stranger = Contact { member: false, ..member(2) };
+    let mut node = Node::with(config(Strategy::Swim, Form::Hardened), vec![member(1), stranger]);
+    node.input(Time::ZERO, Input::Start).unwrap();
+    // Nobody who is not listed can be suspected.
+    let [joins, suspected] =
+        [Status::Join, Status::Suspect { by: id(1) }].map(|status| news(peer(2, 1), 0, status));
+    let ack = |updates: &[Update]| message(9, 0, Body::Ack { on_behalf: None }, updates);
+    node.hears(at(1), peer(1, 1), &ack(&[suspected])).unwrap();
+    assert_eq!((node.machine.state_of(id(2)), node.machine.records_changed()), (None, 0));
+    node.hears(at(2), peer(1, 1), &ack(&[joins, suspected])).unwrap();
+    assert_eq!(node.machine.state_of(id(2)), Some(State::Suspect));
+    assert_eq!(node.machine.records_changed(), 2);
+    node.hears(at(3), peer(1, 1), &ack(&[joins, suspected])).unwrap();
+    assert_eq!(node.machine.records_changed(), 2, "all of it is known");
+}
