@@ -7,7 +7,8 @@ import math
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 from bellwether import _core
 from bellwether._scenario import Overrides, Scenario, Violation, sets_of
@@ -17,7 +18,8 @@ Progress = bool | Callable[[int, int], None]
 """``True`` draws a bar (tqdm's if it is there); a function is told how many runs are done, of how many."""
 
 
-class Summary(NamedTuple):
+@dataclass(frozen=True)
+class Summary:
     """A metric over runs, as the command sums it up."""
 
     count: int
@@ -155,7 +157,8 @@ def _begun(
     keys = list(dict.fromkeys(path for one in changes for path in one)) if several else []
     named = scenario if isinstance(scenario, Mapping) else None
     worlds = named if named is not None else {"": scenario}
-    scenarios, cells = [], []
+    scenarios: list[_core.Scenario] = []
+    cells: list[Mapping[str, Any]] = []
     for name, world in worlds.items():
         for one in changes:
             scenarios.append(world._core.with_sets(sets_of(one)) if one else world._core)  # type: ignore[union-attr]

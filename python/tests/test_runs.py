@@ -134,13 +134,41 @@ def test_progress_is_told(failover, capsys):
     assert "5/5" in capsys.readouterr().err
 
 
+HASTY = """
+name = "a successor that does not wait"
+duration = "30s"
+[network]
+nodes = 5
+delay = { kind = "uniform", low = "1ms", high = "50ms" }
+[membership]
+kind = "ring"
+[election]
+kind = "leased"
+waits = false
+[[fault]]
+at = "9s"
+every = "1s"
+kind = "cut"
+from = "leader"
+both = true
+for = "700ms"
+[[fault]]
+at = "10s"
+kind = "pause"
+target = "leader"
+for = "10s"
+"""
+
+
 def test_violations_are_told_with_their_seed_and_cell():
-    scenario = bellwether.Scenario.load(SCENARIOS / "announce-as-published.toml")
-    cells = [{"network.nodes": 5}, {"network.nodes": 8}]
-    results = bellwether.run_many(scenario, 40, cells)
-    expected = sum(results["violations"])
-    assert expected > 0, "as published, some runs break a promise"
-    assert len(results.violations) == expected
-    one = results.violations[0]
-    again = scenario.override(one.overrides).run(one.seed)
-    assert [(v.invariant, v.at, v.detail) for v in again.violations][0] == (one.invariant, one.at, one.detail)
+    scenario = bellwether.Scenario.from_toml(HASTY)
+    cells = [{"network.nodes": 5}, {"network.nodes": 6}, {"election.waits": True}]
+    results = bellwether.run_many(scenario, 20, cells)
+    assert results.keys == ["network.nodes", "election.waits"]
+    counts = results.summary("violations", by=["election.waits"])
+    assert counts[("",)].mean > 0.1 and counts[("true",)].mean == 0
+    assert len(results.violations) == sum(results["violations"])
+    for one in results.violations[:1] + results.violations[-1:]:
+        changed = {path: value for path, value in one.overrides.items() if value is not None}
+        again = scenario.override(changed).run(one.seed).violations[0]
+        assert (again.invariant, again.at, again.detail) == (one.invariant, one.at, one.detail)

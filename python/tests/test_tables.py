@@ -30,7 +30,7 @@ def test_without_pyarrow_pandas_and_lists_go_on(failover):
         f"r = bellwether.run_many(bellwether.Scenario.load({str(SCENARIOS / 'announce-failover.toml')!r}), 4)\n"
         "print(r.to_pandas().shape[0], len(r['seed']))"
     )
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "4 4\n"
+    assert subprocess.run([sys.executable, "-P", "-c", code], capture_output=True, text=True).stdout == "4 4\n"
 
 
 def test_a_stream_is_read_by_arrow_batch_by_batch(failover):
@@ -92,7 +92,7 @@ for runs in (2_000, 20_000):
     sizes.append(peak())
 print(*sizes)
 """
-    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout
+    out = subprocess.run([sys.executable, "-P", "-c", code], capture_output=True, text=True).stdout
     small, large = map(int, out.split())
     assert large - small < 8_192, f"{small} KiB after 2,000 runs, {large} KiB after 22,000"
 
