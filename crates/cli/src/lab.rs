@@ -1,5 +1,7 @@
 //! `bellwether lab`: the papers' experiments.
 
+mod cells;
+
 use std::{
     collections::BTreeSet,
     fs,
@@ -13,7 +15,7 @@ use bellwether_lab::{
     experiment::{Experiment, Size, Work},
     experiments,
     report::{self, Section},
-    runner::{self, LabError, Plan, Shard},
+    runner::{self, LabError, Plan, Shard, Share},
     store::{Manifest, Store, StoreError},
 };
 use comfy_table::{ContentArrangement, Table, presets};
@@ -50,6 +52,8 @@ enum Command {
         #[arg(long)]
         json: bool,
     },
+    /// List the cells of experiments: id, digest, and about how long each takes
+    Cells(cells::Args),
     /// Run experiments, or what is left of them, and judge their claims
     Run(Run),
     /// Print a cell of an experiment as a scenario that `bellwether sim` runs to the same numbers
@@ -93,11 +97,14 @@ enum Command {
 #[derive(clap::Args)]
 struct Run {
     /// The experiments to run, as `bellwether lab list` names them
-    #[arg(value_name = "ID", required_unless_present = "all")]
+    #[arg(value_name = "ID", required_unless_present_any = ["all", "cells"])]
     ids: Vec<String>,
     /// All of them
     #[arg(long, conflicts_with = "ids")]
     all: bool,
+    /// Run this cell alone, as `bellwether lab cells` names it; may be repeated. Merge the results afterwards
+    #[arg(long = "cell", value_name = "ID", conflicts_with_all = ["ids", "all", "shard"])]
+    cells: Vec<String>,
     /// Fewer runs of smaller worlds: the same claims, judged with wider intervals
     #[arg(long)]
     quick: bool,
@@ -139,6 +146,7 @@ impl Args {
     pub(crate) fn json(&self) -> bool {
         match &self.command {
             Command::List { json } => *json,
+            Command::Cells(cells) => cells.json,
             Command::Run(run) => run.json,
             Command::Show { .. } | Command::Merge { .. } | Command::Report { .. } => false,
         }
@@ -149,6 +157,7 @@ impl Args {
 pub(crate) fn run(args: Args) -> Result<bool, Failure> {
     match args.command {
         Command::List { json } => list(json),
+        Command::Cells(args) => cells::list(&args),
         Command::Run(run) => run_some(&run),
         Command::Show { id, cell, quick, seed } => show(&id, cell.as_deref(), quick, seed),
         Command::Merge { out, from } => merge(&out, &from),
@@ -212,16 +221,19 @@ fn show(id: &str, cell: Option<&str>, quick: bool, seed: u64) -> Result<bool, Fa
 }
 
 fn run_some(args: &Run) -> Result<bool, Failure> {
-    let chosen = chosen(&args.ids)?;
     let size = if args.quick { Size::Quick } else { Size::Full };
+    let shard = args.shard.map_or(Shard::WHOLE, |ShardArg(shard)| shard);
+    let chosen = match args.cells.as_slice() {
+        [] => chosen(&args.ids)?.into_iter().map(|one| (one, Share::Shard(shard))).collect(),
+        named => cells::named(named, size)?,
+    };
     let folder = args.out.clone().unwrap_or_else(|| if args.quick { QUICK } else { FULL }.into());
     let store = Store::create(&folder, Manifest::new(size, args.seed))?;
-    let shard = args.shard.map_or(Shard::WHOLE, |ShardArg(shard)| shard);
     let mut whole = Plan::default();
     let mut seen = BTreeSet::new();
     // Experiments that look at the same runs have them run once.
-    for experiment in chosen.iter().filter(|one| seen.insert(one.kept_as(size))) {
-        let plan = runner::plan(experiment, &store, shard)?;
+    for (experiment, share) in chosen.iter().filter(|(one, _)| seen.insert(one.kept_as(size))) {
+        let plan = runner::plan(experiment, &store, share)?;
         whole.cells += plan.cells;
         whole.runs += plan.runs;
         whole.done += plan.done;
@@ -232,18 +244,22 @@ fn run_some(args: &Run) -> Result<bool, Failure> {
     }
     let bar = progress(whole.runs);
     on_threads(args.threads.map(usize::from), || {
-        chosen.iter().try_for_each(|one| runner::run(one, &store, shard, || bar.inc(1)))
+        let one =
+            |(one, share): &(Experiment, Share)| runner::run(one, &store, share, || bar.inc(1));
+        chosen.iter().try_for_each(one)
     })??;
     bar.finish_and_clear();
-    if shard != Shard::WHOLE {
-        eprintln!(
-            "shard {}/{} is complete; `bellwether lab merge` puts shards together",
-            shard.index, shard.of
-        );
+    let part = match args.cells.len() {
+        0 if shard == Shard::WHOLE => None,
+        0 => Some(format!("shard {}/{} is complete", shard.index, shard.of)),
+        _ => Some("the cells are complete".to_owned()),
+    };
+    if let Some(part) = part {
+        eprintln!("{part}; `bellwether lab merge` puts parts together");
         return Ok(true);
     }
     let mut judged = Vec::new();
-    for experiment in &chosen {
+    for (experiment, _) in &chosen {
         judged.push((experiment.id, runner::claims(experiment, &store)?));
     }
     print_claims(&judged, args.json)?;

@@ -51,8 +51,8 @@ pub(crate) struct Args {
     /// Write a row for each run to a new file: seed, trace and every metric
     #[arg(long, value_name = "FILE", conflicts_with = "replay")]
     pub(crate) csv: Option<PathBuf>,
-    /// Draw the one --metric over the first --sweep, a line for each combination
-    /// of the others, to a new file
+    /// Draw each --metric over the first --sweep, a line for each combination of
+    /// the others, to a new file; of several metrics to FILE-METRIC.svg
     #[cfg(feature = "lab")]
     #[arg(long, value_name = "FILE.svg", requires_all = ["sweeps", "metrics"])]
     pub(crate) plot: Option<PathBuf>,

@@ -185,18 +185,38 @@ fn quoted(field: &str) -> String {
     }
 }
 
-/// The metric over the first sweep, a series for each combination of the others.
+/// Every metric over the first sweep, a figure for each.
 #[cfg(feature = "lab")]
 fn plot(path: &Path, args: &Args, cells: &[Cell]) -> Result<(), Failure> {
+    let metrics = cells.first().map(|(_, report)| args.shown(report)).transpose()?;
+    let metrics = metrics.unwrap_or_default();
+    for (metric, _) in &metrics {
+        let named = match metrics.len() {
+            1 => path.to_owned(),
+            _ => beside(path, metric.name()),
+        };
+        draw(&named, &args.sweeps, *metric, cells)?;
+    }
+    Ok(())
+}
+
+/// `figures/delay.svg` becomes `figures/delay-messages.svg`.
+#[cfg(feature = "lab")]
+fn beside(path: &Path, metric: &str) -> std::path::PathBuf {
+    let part = |of: Option<&std::ffi::OsStr>| of.map(|of| of.to_string_lossy().into_owned());
+    let stem = part(path.file_stem()).unwrap_or_default();
+    let ending = part(path.extension()).map_or(String::new(), |ending| format!(".{ending}"));
+    path.with_file_name(format!("{stem}-{metric}{ending}"))
+}
+
+/// The metric over the first sweep, a series for each combination of the others.
+#[cfg(feature = "lab")]
+fn draw(path: &Path, sweeps: &[Sweep], metric: Metric, cells: &[Cell]) -> Result<(), Failure> {
     use bellwether_lab::{
         estimate::Estimate,
         figure::{Axis, Figure, Series},
     };
-    let [first, others @ ..] = args.sweeps.as_slice() else { return Ok(()) };
-    let one = cells.first().map(|(_, report)| args.shown(report)).transpose()?;
-    let Some(&[(metric, _)]) = one.as_deref() else {
-        return Err(Failure::Other("--plot draws one metric: name one --metric".to_owned()));
-    };
+    let [first, others @ ..] = sweeps else { return Ok(()) };
     // Values that are numbers, or times, have their places; others have names.
     let places: Option<Vec<f64>> = first.values.iter().map(|value| place(value)).collect();
     let x = match &places {
@@ -259,6 +279,14 @@ mod tests {
     fn the_last_sweep_changes_fastest() {
         let sweeps = ["a=1,2", "b=x,y"].map(|text| text.parse().unwrap());
         assert_eq!(combinations(&sweeps), [["1", "x"], ["1", "y"], ["2", "x"], ["2", "y"]]);
+    }
+
+    #[cfg(feature = "lab")]
+    #[test]
+    fn each_of_several_metrics_has_a_figure_of_its_own() {
+        let named = |path: &str| beside(Path::new(path), "messages").display().to_string();
+        assert_eq!(named("figures/delay.svg"), "figures/delay-messages.svg");
+        assert_eq!(named("delay"), "delay-messages");
     }
 
     #[test]

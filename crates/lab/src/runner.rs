@@ -1,6 +1,9 @@
 //! Running experiments: only what is not there yet, cell by cell, seeds in parallel.
 
-use std::{collections::BTreeMap, error::Error};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    error::Error,
+};
 
 use bellwether_sim::{
     observe::Summary,
@@ -85,6 +88,27 @@ impl Shard {
     pub const WHOLE: Self = Self { index: 1, of: 1 };
 }
 
+/// Which cells of an experiment to run.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum Share {
+    /// Every n-th.
+    Shard(Shard),
+    /// Those of these names.
+    Cells(BTreeSet<String>),
+}
+
+impl Share {
+    /// All cells.
+    pub const WHOLE: Self = Self::Shard(Shard::WHOLE);
+
+    fn takes(&self, index: usize, cell: &Cell) -> bool {
+        match self {
+            Self::Shard(shard) => index % shard.of == shard.index - 1,
+            Self::Cells(names) => names.contains(&cell.name),
+        }
+    }
+}
+
 /// What running will take: cells to run and their runs, and cells already there.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 pub struct Plan {
@@ -107,15 +131,28 @@ fn survey(
     let mut stored = store.load(kept_as)?;
     let mut cells = Vec::new();
     for cell in (experiment.cells)(size) {
-        let digest = cell.digest();
-        let digest =
-            digest.map_err(|error| LabError::Scenario { experiment: experiment.id, error })?;
-        let seed = cell.seed(kept_as, manifest.seed);
-        let digest = format!("{digest}-{}-{seed}", cell.runs);
+        let digest = digest(experiment, &cell, size, manifest.seed)?;
         let there = stored.remove(&cell.name).filter(|stored| stored.digest == digest);
         cells.push((cell, digest, there));
     }
     Ok(cells)
+}
+
+/// What a cell is known by where its results are kept: a digest of its scenario, its runs and its seed; `root` is the
+/// seed that all seeds are derived from.
+///
+/// # Errors
+///
+/// [`LabError::Scenario`] if it is wrong.
+pub fn digest(
+    experiment: &Experiment,
+    cell: &Cell,
+    size: Size,
+    root: u64,
+) -> Result<String, LabError> {
+    let digest = cell.digest();
+    let digest = digest.map_err(|error| LabError::Scenario { experiment: experiment.id, error })?;
+    Ok(format!("{digest}-{}-{}", cell.runs, cell.seed(experiment.kept_as(size), root)))
 }
 
 /// What is left to do of an experiment.
@@ -123,12 +160,12 @@ fn survey(
 /// # Errors
 ///
 /// [`LabError`].
-pub fn plan(experiment: &Experiment, store: &Store, shard: Shard) -> Result<Plan, LabError> {
+pub fn plan(experiment: &Experiment, store: &Store, share: &Share) -> Result<Plan, LabError> {
     let mut plan = Plan::default();
     for (index, (cell, _, there)) in survey(experiment, store)?.into_iter().enumerate() {
         if there.is_some() {
             plan.done += 1;
-        } else if index % shard.of == shard.index - 1 {
+        } else if share.takes(index, &cell) {
             plan.cells += 1;
             plan.runs += cell.runs;
         }
@@ -144,7 +181,7 @@ pub fn plan(experiment: &Experiment, store: &Store, shard: Shard) -> Result<Plan
 pub fn run(
     experiment: &Experiment,
     store: &Store,
-    shard: Shard,
+    share: &Share,
     finished: impl Fn() + Sync,
 ) -> Result<(), LabError> {
     let mut complete = BTreeMap::new();
@@ -154,7 +191,7 @@ pub fn run(
             Some(stored) => {
                 complete.insert(cell.name, stored);
             }
-            None if index % shard.of == shard.index - 1 => rest.push((cell, digest)),
+            None if share.takes(index, &cell) => rest.push((cell, digest)),
             None => {}
         }
     }

@@ -9,7 +9,7 @@ use std::{
 use bellwether_lab::{
     computation::{Computation, Found, Value},
     experiment::{Cell, Experiment, Size},
-    runner::{self, LabError, Plan, Shard},
+    runner::{self, LabError, Plan, Shard, Share},
     store::{Manifest, Store, StoreError},
 };
 use bellwether_proto::Seed;
@@ -70,7 +70,7 @@ fn store(folder: &Path) -> Store {
 
 fn run(store: &Store, shard: Shard) -> Result<u64, LabError> {
     let runs = AtomicU64::new(0);
-    runner::run(&experiment(), store, shard, || {
+    runner::run(&experiment(), store, &Share::Shard(shard), || {
         runs.fetch_add(1, Ordering::Relaxed);
     })?;
     Ok(runs.into_inner())
@@ -116,9 +116,26 @@ fn shards_merge_to_the_whole() {
         assert_eq!(merged.merge(&half, &[experiment()]).unwrap(), 3);
     }
     assert_eq!(text(&at("merged")), text(&at("whole")));
-    let plan = runner::plan(&experiment(), &merged, Shard::WHOLE).unwrap();
+    let plan = runner::plan(&experiment(), &merged, &Share::WHOLE).unwrap();
     assert_eq!(plan, Plan { cells: 0, runs: 0, done: 6 });
     assert!(runner::results(&experiment(), &merged).is_ok());
+}
+
+#[test]
+fn cells_run_one_by_one_in_any_order_merge_to_the_whole() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    run(&store(&at("whole")), Shard::WHOLE).unwrap();
+    let merged = store(&at("merged"));
+    for (place, cell) in (experiment().cells)(Size::Quick).into_iter().enumerate().rev() {
+        let one = store(&at(&format!("cell-{place}")));
+        let share = Share::Cells([cell.name].into());
+        let plan = runner::plan(&experiment(), &one, &share).unwrap();
+        assert_eq!(plan, Plan { cells: 1, runs: 40, done: 0 });
+        runner::run(&experiment(), &one, &share, || ()).unwrap();
+        assert_eq!(merged.merge(&one, &[experiment()]).unwrap(), 1);
+    }
+    assert_eq!(text(&at("merged")), text(&at("whole")));
 }
 
 #[test]
@@ -157,7 +174,7 @@ fn a_computation_that_fails_says_where() {
         ..experiment()
     };
     let folder = tempfile::tempdir().unwrap();
-    let error = runner::run(&broken, &store(folder.path()), Shard::WHOLE, || ()).unwrap_err();
+    let error = runner::run(&broken, &store(folder.path()), &Share::WHOLE, || ()).unwrap_err();
     let error = error.to_string();
     assert!(error.starts_with("test-sweep: always: seed "), "{error}");
     assert_eq!(text(folder.path()).lines().count(), 1, "nothing but the header is kept");

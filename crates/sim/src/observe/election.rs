@@ -6,7 +6,7 @@ use bellwether_proto::{Duration, Election, Leadership, NodeId, Time};
 
 use crate::{
     engine::{Observer, State},
-    invariant::{OneLeaderPerTerm, Safety, Violation},
+    invariant::{Invariant, OneLeaderPerTerm, Safety, Violation},
     observe::{Agreement, Favourite, Log, Metric, Naming, Namings},
     world::Network,
 };
@@ -82,6 +82,12 @@ impl ElectionWatch {
     /// Watches an election in which whoever takes itself for cut off stops.
     pub fn stopping_when_cut_off(mut self) -> Self {
         self.agreement = self.agreement.stopping_when_cut_off();
+        self
+    }
+
+    /// Holds all answers to one more invariant, perhaps one of your own.
+    pub fn holding_to(mut self, invariant: impl Invariant + 'static) -> Self {
+        self.safety = self.safety.and(invariant);
         self
     }
 

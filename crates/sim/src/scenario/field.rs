@@ -46,7 +46,7 @@ pub(super) fn mobility(field: Field<'_>, placement: &Placement, nodes: u32) -> R
 
 fn trace(section: &mut Section<'_>, nodes: &mut u32) -> Result<Mobility> {
     let field = section.require("file", "\"walk.movements\"")?;
-    let allowed = "a BonnMotion file, named from where the scenario is";
+    let allowed = "a BonnMotion or ns-2 file, named from where the scenario is";
     let movement = mobility::read(&field.near(field.text()?))
         .map_err(|error| field.error(format!("is no movement: {error}")).with_allowed(allowed))?;
     if movement.nodes() < *nodes {

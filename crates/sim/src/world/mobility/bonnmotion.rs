@@ -7,7 +7,7 @@ use std::{fmt::Write as _, io::Read as _, path::Path};
 
 use flate2::read::MultiGzDecoder;
 
-use super::{Movement, Waypoint};
+use super::{Movement, Waypoint, ns2};
 
 /// Why a movement could not be read.
 #[derive(Clone, Debug, Eq, PartialEq, thiserror::Error)]
@@ -36,7 +36,7 @@ pub enum MovementError {
     },
 }
 
-/// Reads a movement, compressed or not.
+/// Reads a movement of BonnMotion's or ns-2's format, compressed or not.
 ///
 /// # Errors
 ///
@@ -66,7 +66,10 @@ pub fn read(path: &Path) -> Result<Movement, MovementError> {
         let valid = not_text.utf8_error().valid_up_to();
         failed(format!("is not UTF-8 text: byte {valid} does not fit"))
     })?;
-    parse(&name, &text)
+    match ns2::is_script(&text) {
+        true => ns2::parse(&name, &text),
+        false => parse(&name, &text),
+    }
 }
 
 /// Reads a movement from text; `file` is what errors call it.

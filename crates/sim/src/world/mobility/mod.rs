@@ -7,6 +7,7 @@
 mod bonnmotion;
 mod link;
 mod model;
+mod ns2;
 #[cfg(test)]
 mod tests;
 
