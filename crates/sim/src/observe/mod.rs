@@ -6,6 +6,7 @@ mod central;
 mod detection;
 mod election;
 mod eventual;
+mod film;
 mod log;
 mod membership;
 mod metric;
@@ -21,6 +22,7 @@ pub use self::{
     detection::{Detected, Detection, DetectionWatch},
     election::{ElectionWatch, Until},
     eventual::{EventualMessage, EventualNode, EventualWatch},
+    film::{Camera, Opinion, Shot},
     log::{Entry, Log, Naming, Namings},
     membership::{MembershipWatch, Promise},
     metric::{Hops, Metric, Summary, Unit},
