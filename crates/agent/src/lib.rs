@@ -67,7 +67,9 @@ pub mod internal {
     };
 
     pub mod api {
-        pub use crate::api::{Act, Actor, Api, Order, Stage, Token, serve, usual_sockets};
+        pub use crate::api::{
+            Act, Actor, Api, Order, Stage, Token, dashboard_file, serve, usual_sockets,
+        };
     }
     pub mod hooks {
         pub use crate::host::hooks::{HookView, Hooks};

@@ -30,6 +30,8 @@ mod log;
 mod manual;
 mod monitor;
 mod output;
+#[cfg(feature = "sim")]
+mod play;
 mod replay;
 #[cfg(feature = "sim")]
 mod runs;
@@ -114,6 +116,9 @@ enum Command {
     /// Simulate a scenario: a network, a protocol and what goes wrong
     #[cfg(feature = "sim")]
     Sim(sim::Args),
+    /// Look at a scenario as it runs, and do things to it, in a browser
+    #[cfg(feature = "sim")]
+    Play(play::Args),
     /// Run the papers' experiments and judge their claims
     #[cfg(feature = "lab")]
     Lab(lab::Args),
@@ -168,6 +173,8 @@ impl Command {
             | Self::Report(_)
             | Self::Become(_)
             | Self::Watchdog(_) => false,
+            #[cfg(feature = "sim")]
+            Self::Play(_) => false,
             #[cfg(feature = "manual")]
             Self::Completions(_) | Self::Man(_) => false,
         }
@@ -198,6 +205,8 @@ impl Command {
             Self::Tags(args) => ask::tags(&args),
             #[cfg(feature = "sim")]
             Self::Sim(args) => sim::run(args).map(Exit::from),
+            #[cfg(feature = "sim")]
+            Self::Play(args) => play::run(&args).map(Exit::from),
             #[cfg(feature = "lab")]
             Self::Lab(args) => lab::run(args).map(Exit::from),
             #[cfg(feature = "sim")]

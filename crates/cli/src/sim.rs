@@ -20,6 +20,7 @@ use serde_json::json;
 use crate::{
     field,
     output::{Failure, about},
+    play,
     runs::{at_least_one, entry_json, on_threads, print_step, progress, unknown_name, whole},
     sweep::{self, Sweep},
 };
@@ -71,6 +72,9 @@ pub(crate) struct Args {
     /// Write when links come and go to a new file: seconds, both nodes, 1 or 0
     #[arg(long, value_name = "FILE", conflicts_with_all = ["runs", "replay"])]
     links: Option<PathBuf>,
+    /// Write a page that is one file and shows the run, as `play` does
+    #[arg(long, value_name = "FILE.html", conflicts_with_all = ["runs", "replay"])]
+    film: Option<PathBuf>,
     /// Write pictures of the field into a folder, an animation and a page to look at them
     #[arg(long, value_name = "DIR", conflicts_with_all = ["runs", "replay"])]
     frames: Option<PathBuf>,
@@ -128,6 +132,9 @@ pub(crate) fn run(args: Args) -> Result<bool, Failure> {
     }
     if let Some(path) = &args.links {
         field::write_links(&scenario, args.seed, path)?;
+    }
+    if let Some(path) = &args.film {
+        play::write_film(&scenario, &args.file, args.seed, path)?;
     }
     if let Some(folder) = &args.frames {
         field::write_frames(&scenario, args.seed, folder, args.every)?;

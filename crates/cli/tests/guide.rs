@@ -2,7 +2,7 @@
 //!
 //! A page is run in a folder of its own, block after block. ` ```sh pi-2 ` is for a machine of that name; without a name all is
 //! on one. A machine is a shell with its own ports on loopback; what the text says of addresses and of `/etc` is mapped to
-//! these, as [`World::mapped`] tells. What stays in the foreground for people (an agent, `monitor`, `dev`) runs beside the rest.
+//! these, as [`World::mapped`] tells. What stays in the foreground for people (an agent, `monitor`, `dev`, `play`) runs beside the rest.
 
 #![allow(
     clippy::disallowed_methods,
@@ -283,7 +283,8 @@ fn beside(line: &str) -> String {
     if line.starts_with("bellwether agent ") {
         return format!("{line} & {}", until("bellwether leaders >/dev/null 2>&1"));
     }
-    if line.starts_with("bellwether monitor") {
+    let plays = line.starts_with("bellwether play") || line.ends_with(" play");
+    if line.starts_with("bellwether monitor") || plays {
         // Ended after a moment, and still running by then.
         return format!("code=0; timeout 1 {line} || code=$?; [ $code = 124 ]");
     }

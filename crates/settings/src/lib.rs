@@ -24,5 +24,6 @@ pub mod host;
 mod learned;
 mod leased;
 pub mod node;
+mod print;
 pub mod timing;
 pub mod tree;

@@ -41,6 +41,7 @@
 //! | [`scenario`] | a run described as data, and the files that describe it |
 //! | [`run`] | one run, many runs, what they amount to: a file for each family of protocols; faults, carried out |
 //! | [`picture`] | a field with moving nodes, drawn |
+//! | [`play`] | a run that somebody plays with: a scenario, a seed, and what else is to go wrong; its film |
 //! | [`check`] | the suite that every election passes, the model checker, links that flip |
 
 #![deny(clippy::disallowed_methods, clippy::disallowed_types)]
@@ -51,6 +52,7 @@ pub mod invariant;
 pub mod lists;
 pub mod observe;
 pub mod picture;
+pub mod play;
 pub mod run;
 pub mod scenario;
 pub mod world;

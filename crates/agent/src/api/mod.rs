@@ -16,6 +16,7 @@ use tokio::time::timeout;
 use self::{access::Access, places::Place, problem::Problem};
 pub use self::{
     door::usual_sockets,
+    page::dashboard_file,
     server::serve,
     stage::{Act, Actor, Order, Stage},
     token::Token,

@@ -46,6 +46,11 @@ const INDEX: &str = include_str!("dashboard/index.html");
 static PLAIN: LazyLock<String> = LazyLock::new(|| INDEX.replace("{stage}", "no"));
 static STAGED: LazyLock<String> = LazyLock::new(|| INDEX.replace("{stage}", "yes"));
 
+/// The text of one of the dashboard's files, for pages that look like it.
+pub fn dashboard_file(name: &str) -> Option<&'static str> {
+    FILES.iter().find(|file| file.name == name).map(|file| file.text)
+}
+
 /// Nothing but what this server serves, nothing inline, and nobody may frame it.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; \
      connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";

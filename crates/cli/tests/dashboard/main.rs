@@ -14,6 +14,7 @@ mod browser;
 mod crowd;
 mod demo;
 mod mesh;
+mod played;
 
 use std::{
     io::Write as _,

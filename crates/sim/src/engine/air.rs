@@ -62,6 +62,16 @@ impl<M: Machine, O: Observer<M>> Sim<M, O> {
         if let Some((frame, lost)) = ended {
             self.counters.lost += u64::from(lost);
             self.parcels.share(frame.parcel, receivers.len() as u32);
+            for &to in &receivers {
+                let message = self.parcels.message(frame.parcel);
+                self.observer.travels(
+                    self.now,
+                    node_id(node),
+                    node_id(to),
+                    Duration::ZERO,
+                    message,
+                );
+            }
             receivers.drain(..).for_each(|to| self.deliver(to, frame.parcel));
             self.parcels.release(frame.parcel);
         }

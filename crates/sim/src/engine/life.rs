@@ -87,6 +87,7 @@ impl<M: Machine, O: Observer<M>> Sim<M, O> {
             self.nodes[node as usize].wake = Time::NEVER;
         }
         self.mark(Tag::Resume, node);
+        self.observer.resumed(self.now, node_id(node));
         if let Some(Frozen { parcels, feeds, held, .. }) = self.frozen.remove(&node) {
             held.into_iter().for_each(|effect| self.carry_out(node, effect));
             parcels.into_iter().for_each(|parcel| self.deliver(node, parcel));

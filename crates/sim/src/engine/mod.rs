@@ -407,6 +407,7 @@ impl<M: Machine, O: Observer<M>> Sim<M, O> {
             }
             _ => {
                 self.counters.undeliverable += 1;
+                self.observer.missed(self.now, sender.id, node_id(to));
                 return self.parcels.release(parcel);
             }
         }

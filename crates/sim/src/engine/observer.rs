@@ -38,6 +38,23 @@ pub trait Observer<M: Machine> {
     /// `node` is frozen.
     fn paused(&mut self, _now: Time, _node: NodeId) {}
 
+    /// `node` is no longer frozen, and is about to handle what has come meanwhile.
+    fn resumed(&mut self, _now: Time, _node: NodeId) {}
+
+    /// A copy of `message` is on its way to `to` and arrives after so long, if nothing stops it there.
+    fn travels(
+        &mut self,
+        _now: Time,
+        _from: NodeId,
+        _to: NodeId,
+        _after: Duration,
+        _message: &M::Message,
+    ) {
+    }
+
+    /// A copy that was on its way to `to` found it down, or was stopped by a cut or a partition.
+    fn missed(&mut self, _now: Time, _from: NodeId, _to: NodeId) {}
+
     /// An earlier life of `node` runs on beside the present one, which has been told as any other life: it has
     /// just become a ghost, or has handled an input as one. What it sends is told as [sent](Self::sent) by
     /// `node`, nothing else of it is told.
@@ -85,6 +102,9 @@ impl<M: Machine, A: Observer<M>, B: Observer<M>> Observer<M> for (A, B) {
         handled(now: Time, node: NodeId, machine: &M);
         stopped(now: Time, node: NodeId);
         paused(now: Time, node: NodeId);
+        resumed(now: Time, node: NodeId);
+        travels(now: Time, from: NodeId, to: NodeId, after: Duration, message: &M::Message);
+        missed(now: Time, from: NodeId, to: NodeId);
         ghost_handled(now: Time, node: NodeId, machine: &M);
         ghost_gone(now: Time, node: NodeId);
         drifted(now: Time, node: NodeId, ppm: i32);

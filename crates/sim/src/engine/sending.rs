@@ -72,6 +72,9 @@ impl<M: Machine, O: Observer<M>> Sim<M, O> {
         if self.arrivals.is_empty() {
             return;
         }
+        for &Arrival { to, after } in &self.arrivals {
+            self.observer.travels(self.now, node_id(from), node_id(to), after, &message);
+        }
         let parcel = self.parcels.store(peer(from, boot), message, self.arrivals.len() as u32);
         for arrival in self.arrivals.drain(..) {
             let at = key(self.now + arrival.after, Lane::Delivery);

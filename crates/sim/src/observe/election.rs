@@ -7,7 +7,7 @@ use bellwether_proto::{Duration, Election, Leadership, NodeId, Time};
 use crate::{
     engine::{Observer, State},
     invariant::{Invariant, OneLeaderPerTerm, Safety, Violation},
-    observe::{Agreement, Favourite, Log, Metric, Naming, Namings},
+    observe::{Agreement, Camera, Favourite, Log, Metric, Naming, Namings},
     world::Network,
 };
 
@@ -31,6 +31,7 @@ pub struct ElectionWatch {
     agreement: Agreement,
     until: Until,
     namings: Option<Namings>,
+    camera: Option<Camera>,
     /// Whose answers need not agree with anybody's.
     outsiders: BTreeSet<NodeId>,
 }
@@ -43,6 +44,7 @@ impl ElectionWatch {
             agreement: Agreement::new(nodes),
             until,
             namings: None,
+            camera: None,
             outsiders: BTreeSet::new(),
         }
     }
@@ -53,9 +55,9 @@ impl ElectionWatch {
         Self { outsiders, ..self }
     }
 
-    /// Keeps who names whom if the log is about that.
+    /// Keeps who names whom if the log is about that, and shows it to a camera.
     pub fn telling(self, log: &Log<'_>) -> Self {
-        Self { namings: log.namings(), ..self }
+        Self { namings: log.namings(), camera: log.camera(), ..self }
     }
 
     fn note(&self, at: Time, node: NodeId, up: bool, answer: Option<&Leadership>) {
@@ -103,6 +105,10 @@ impl ElectionWatch {
             return;
         }
         self.note(now, node, true, Some(&leadership));
+        if let Some(camera) = &self.camera {
+            camera.names(now, node, &leadership);
+            camera.judged(self.safety.violations());
+        }
         if !self.outsiders.contains(&node) {
             self.agreement.answer(now, node, leadership.leader);
         }

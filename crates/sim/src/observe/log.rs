@@ -2,9 +2,15 @@
 
 use std::{cell::RefCell, rc::Rc};
 
-use bellwether_proto::{Effect, EffectOf, Epoch, Input, InputOf, Machine, NodeId, Rejected, Time};
+use bellwether_proto::{
+    Duration, Effect, EffectOf, Epoch, Input, InputOf, Machine, NodeId, Rejected, Time,
+};
 
-use crate::engine::{Observer, State};
+use super::film::{Camera, Opinions, Shot};
+use crate::{
+    engine::{Observer, State},
+    world::{Network, Travel},
+};
 
 /// One thing that happened.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -44,6 +50,7 @@ pub type Namings = Rc<RefCell<Vec<Naming>>>;
 pub struct Log<'a> {
     sink: Option<&'a mut dyn FnMut(Entry)>,
     namings: Option<Namings>,
+    camera: Option<Camera>,
 }
 
 impl<'a> Log<'a> {
@@ -54,17 +61,38 @@ impl<'a> Log<'a> {
 
     /// Hands every step to `sink`.
     pub fn to(sink: &'a mut dyn FnMut(Entry)) -> Self {
-        Self { sink: Some(sink), namings: None }
+        Self { sink: Some(sink), ..Self::default() }
     }
 
     /// To nobody, but who names whom is kept.
     pub fn naming(namings: &Namings) -> Self {
-        Self { sink: None, namings: Some(Rc::clone(namings)) }
+        Self { namings: Some(Rc::clone(namings)), ..Self::default() }
+    }
+
+    /// To a camera.
+    pub fn filming(camera: Camera) -> Self {
+        Self { camera: Some(camera), ..Self::default() }
+    }
+
+    /// The camera that the run is shown to, if there is one.
+    pub(super) fn camera(&self) -> Option<Camera> {
+        self.camera.clone()
+    }
+
+    /// An observer of what members think of each other, for the same camera.
+    pub(crate) fn opinions(&self) -> Opinions {
+        Opinions(self.camera())
     }
 
     /// Where to keep who names whom, if anybody wants to know.
     pub(crate) fn namings(&self) -> Option<Namings> {
         self.namings.clone()
+    }
+
+    fn show(&self, now: Time, shot: impl FnOnce() -> Shot) {
+        if let Some(camera) = &self.camera {
+            camera.take(now, shot());
+        }
     }
 
     #[inline]
@@ -87,6 +115,7 @@ impl<M: Machine> Observer<M> for Log<'_> {
             State::Kept => "with its durable state".into(),
             State::Lost => "with nothing".into(),
         });
+        self.show(now, || Shot::Starts(node.get() as u32));
     }
 
     #[inline]
@@ -108,6 +137,12 @@ impl<M: Machine> Observer<M> for Log<'_> {
             Input::Command(command) => format!("{command:?}"),
             Input::Start | Input::Timeout | Input::Leave => String::new(),
         });
+        if let Some(camera) = &self.camera {
+            camera.at(now);
+            if let Input::Leave = input {
+                camera.take(now, Shot::Leaves(node.get() as u32));
+            }
+        }
     }
 
     fn rejected(&mut self, now: Time, node: NodeId, why: &Rejected) {
@@ -133,6 +168,7 @@ impl<M: Machine> Observer<M> for Log<'_> {
 
     fn not_kept(&mut self, now: Time, node: NodeId) {
         self.note(now, node, "not-kept", String::new);
+        self.show(now, || Shot::NotKept(node.get() as u32));
     }
 
     fn writing(&mut self, now: Time, node: NodeId) {
@@ -146,6 +182,9 @@ impl<M: Machine> Observer<M> for Log<'_> {
     #[inline]
     fn handled(&mut self, now: Time, node: NodeId, machine: &M) {
         self.note(now, node, "wait", || waiting(machine));
+        if let Some(camera) = &self.camera {
+            camera.waits(now, node, machine);
+        }
     }
 
     fn ghost_handled(&mut self, now: Time, node: NodeId, machine: &M) {
@@ -158,6 +197,54 @@ impl<M: Machine> Observer<M> for Log<'_> {
 
     fn stopped(&mut self, now: Time, node: NodeId) {
         self.note(now, node, "stop", String::new);
+        self.show(now, || Shot::Stops(node.get() as u32));
+    }
+
+    fn paused(&mut self, now: Time, node: NodeId) {
+        self.show(now, || Shot::Freezes(node.get() as u32));
+    }
+
+    fn resumed(&mut self, now: Time, node: NodeId) {
+        self.show(now, || Shot::Thaws(node.get() as u32));
+    }
+
+    fn sent(&mut self, node: NodeId, to: Option<NodeId>, message: &M::Message, way: &Travel) {
+        if let (Some(camera), Some(to)) = (&self.camera, to)
+            && way.lost > 0
+        {
+            camera.flies((node, to), None, message);
+        }
+    }
+
+    #[inline]
+    fn travels(
+        &mut self,
+        now: Time,
+        from: NodeId,
+        to: NodeId,
+        after: Duration,
+        message: &M::Message,
+    ) {
+        if let Some(camera) = &self.camera {
+            camera.at(now);
+            camera.flies((from, to), Some(now + after), message);
+        }
+    }
+
+    fn missed(&mut self, now: Time, from: NodeId, to: NodeId) {
+        if let Some(camera) = &self.camera {
+            camera.missed(now, from, to);
+        }
+    }
+
+    fn topology(&mut self, now: Time, network: &Network) {
+        if let Some(camera) = &self.camera {
+            camera.between(now, network);
+        }
+    }
+
+    fn done(&self) -> bool {
+        self.camera.as_ref().is_some_and(Camera::stopped)
     }
 }
 

@@ -6,6 +6,7 @@ mod central;
 mod detection;
 mod election;
 mod eventual;
+mod film;
 mod keys;
 mod log;
 mod membership;
@@ -22,6 +23,7 @@ pub use self::{
     detection::{Detected, Detection, DetectionWatch},
     election::{ElectionWatch, Until},
     eventual::{EventualMessage, EventualNode, EventualWatch},
+    film::{Camera, Opinion, Shot},
     keys::{KeyFindings, KeyWatch},
     log::{Entry, Log, Naming, Namings},
     membership::{MembershipWatch, Promise},

@@ -15,7 +15,7 @@ use bellwether_proto::{
 };
 
 use super::{
-    Favourite,
+    Camera, Favourite,
     election::{ElectionWatch, Until},
     log::Log,
     metric::Metric,
@@ -39,6 +39,7 @@ pub(crate) struct NodeWatch {
     asked: Vec<(Option<Durable>, bool)>,
     ghosts: OlderLifeStops,
     violations: Violations,
+    camera: Option<Camera>,
 }
 
 /// One election.
@@ -108,6 +109,7 @@ impl NodeWatch {
             asked: vec![(None, false); nodes as usize],
             ghosts: OlderLifeStops::default(),
             violations: Violations::default(),
+            camera: log.camera(),
         }
     }
 
@@ -264,6 +266,9 @@ impl Observer<Node> for NodeWatch {
         }
         self.acts_confirmed(now, self.clocks[slot], machine);
         self.acts(now, self.clocks[slot], machine);
+        if let Some(camera) = &self.camera {
+            camera.judged(self.violations.all());
+        }
     }
 
     fn stopped(&mut self, now: Time, node: NodeId) {

@@ -14,7 +14,7 @@ use super::{
     membership::{self, Members, biased_acks, members},
 };
 use crate::{
-    engine::Sim,
+    engine::{Observer, Sim},
     observe::{ElectionWatch, EventualNode, EventualWatch, Log},
     scenario::{Roles, Scenario},
     world::Disconnected,
@@ -38,7 +38,7 @@ pub(super) fn run(
         stack::Message::Membership(message) => membership::acknowledges(message),
         stack::Message::Election(..) | stack::Message::Churn(_) => false,
     };
-    let observer = ((watch, eventual), log);
+    let observer = ((watch, eventual), (log.opinions(), log));
     let mut sim = Sim::new(world, scenario.capacity(), Seed::new(seed), build, observer)
         .with_selective_loss(biased_acks(scenario, seed, acknowledges));
     let elect =
@@ -55,8 +55,8 @@ pub(super) fn run(
 }
 
 /// What an election came to that was watched for agreement too.
-pub(super) fn agreed_outcome<M: EventualNode>(
-    mut sim: Sim<M, ((ElectionWatch, EventualWatch), Log<'_>)>,
+pub(super) fn agreed_outcome<M: EventualNode, L: Observer<M>>(
+    mut sim: Sim<M, ((ElectionWatch, EventualWatch), L)>,
     seed: u64,
     unhealthiness: &[u64],
 ) -> Outcome {

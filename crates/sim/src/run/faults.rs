@@ -8,7 +8,7 @@ use crate::{
     engine::{Observer, Sim, Status},
     observe::Favourite,
     scenario::{Distances, Every, Fault, FaultKind, Lack, Scenario, State, Who},
-    world::{ATTEMPTS, Disconnected, Network, Placed, Trouble, displace, parts},
+    world::{ATTEMPTS, Disconnected, Network, Placed, Trouble, displace, parts, put},
 };
 
 /// Says, when nodes have moved, what each of them is to be told about it.
@@ -355,7 +355,15 @@ impl<'a> Schedule<'a> {
                 self.cuts.clear();
                 sim.change_network(Network::heal);
             }
+            &FaultKind::Place { node, at } => {
+                let network = sim.network();
+                let placed = put(network.placed(), &self.scenario.network.placement, node, at);
+                let news = (inputs.moved)(&placed);
+                sim.change_network(|network| network.rearrange(placed));
+                news.into_iter().for_each(|(node, feed)| sim.feed(node, feed));
+            }
             FaultKind::Loss { length, .. }
+            | FaultKind::Delay { length, .. }
             | FaultKind::Duplicate { length, .. }
             | FaultKind::Reorder { length, .. } => {
                 self.plan(now + *length, Step::End(index));
@@ -444,6 +452,7 @@ impl<'a> Schedule<'a> {
                 }
                 FaultKind::Duplicate { rate, by, .. } => trouble.duplicate = (rate, by),
                 FaultKind::Reorder { rate, by, .. } => trouble.reorder = (rate, by),
+                FaultKind::Delay { by, .. } => trouble.delay = by,
                 _ => unreachable!("only these are put on the list"),
             }
         }

@@ -33,7 +33,7 @@ pub(super) fn run(
     let lists = MembershipWatch::new(scenario.capacity(), promise(scenario, &config));
     let watching = (DetectionWatch::default(), lists);
     let biased_acks = biased_acks(scenario, seed, acknowledges);
-    let observer = (watching, log);
+    let observer = (watching, (log.opinions(), log));
     let mut sim = Sim::new(world, scenario.capacity(), Seed::new(seed), build, observer)
         .with_selective_loss(biased_acks);
     faults::play(

@@ -60,7 +60,7 @@ pub(super) fn run(
     };
     let others = |group| outsiders(scenario.capacity(), settings, group);
     let watch = NodeWatch::new(scenario.capacity(), scenario.until, &settings.common, others, &log);
-    let observer = (watch, log);
+    let observer = (watch, (log.opinions(), log));
     let heard = Rc::new(Cell::new(Heard::default()));
     let carrier = settings.upgrading.then(|| carrier(Rc::clone(&heard)));
     let sim = Sim::new(network, nodes, root, build, observer).with_host_feeds(feeds);

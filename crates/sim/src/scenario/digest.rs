@@ -197,6 +197,8 @@ impl Hash for FaultKind {
             Self::Move { who, distance, law, distances } => {
                 (who, Real(*distance), law, distances).hash(state);
             }
+            Self::Delay { by, length } => (by, length).hash(state),
+            Self::Place { node, at } => (node, reals(*at)).hash(state),
             Self::Drift { who, ppm } => (who, ppm).hash(state),
         }
     }

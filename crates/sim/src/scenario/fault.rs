@@ -117,7 +117,7 @@ fn fault<'a>(mut section: Section<'a>, setting: &mut Setting<'a, '_>) -> Result<
 }
 
 fn kind<'a, 'b>(section: &mut Section<'a>, setting: &mut Setting<'a, 'b>) -> Result<FaultKind> {
-    let kinds: [Kind<'a, 'b>; 22] = [
+    let kinds: [Kind<'a, 'b>; 24] = [
         ("crash", |section, setting| Ok(FaultKind::Crash(lost(section, setting)?))),
         ("elect", |section, setting| {
             if !setting.asked {
@@ -186,7 +186,9 @@ fn kind<'a, 'b>(section: &mut Section<'a>, setting: &mut Setting<'a, 'b>) -> Res
             let (rate, by) = (rate(section)?, by(section)?);
             Ok(FaultKind::Reorder { rate, by, length: length(section)? })
         }),
+        ("delay", |section, _| Ok(FaultKind::Delay { by: by(section)?, length: length(section)? })),
         ("move", displacement),
+        ("place", place),
         ("drift", |section, setting| {
             let who = who(section, setting)?;
             let ppm = section.require("ppm", "200")?.signed(-DRIFT..=DRIFT)?;
@@ -260,17 +262,32 @@ fn late<'a>(section: &mut Section<'a>, setting: &mut Setting<'a, '_>) -> Result<
     Ok(FaultKind::Late { who, until })
 }
 
-fn displacement<'a>(section: &mut Section<'a>, setting: &mut Setting<'a, '_>) -> Result<FaultKind> {
+/// Refuses to move nodes that have no positions, or move by themselves.
+fn movable(section: &mut Section<'_>, setting: &Setting<'_, '_>) -> Result<()> {
+    let field = section.require("kind", "\"move\"")?;
     if !setting.network.placement.has_positions() {
-        let error = section.require("kind", "\"move\"")?;
-        let error = error.error("moves nobody: the nodes have no positions");
-        return Err(error.with_allowed("move with a placement of kind grid, random or cluster"));
+        let error = field.error("moves nobody: the nodes have no positions");
+        let kind = field.text()?;
+        return Err(
+            error.with_allowed(format!("{kind} with a placement of kind grid, random or cluster"))
+        );
     }
     if !setting.network.has_fixed_positions() {
-        let error = section.require("kind", "\"move\"")?;
-        let error = error.error("displaces nodes that move by themselves");
-        return Err(error.with_allowed("move without network.mobility"));
+        let error = field.error("displaces nodes that move by themselves");
+        return Err(error.with_allowed(format!("{} without network.mobility", field.text()?)));
     }
+    Ok(())
+}
+
+fn place<'a>(section: &mut Section<'a>, setting: &mut Setting<'a, '_>) -> Result<FaultKind> {
+    movable(section, setting)?;
+    let node = setting.nodes.name(&section.require("node", "3")?)?;
+    let [x, y] = section.require("to", "[4.0, 2.5]")?.pair()?;
+    Ok(FaultKind::Place { node, at: (x.number()?, y.number()?) })
+}
+
+fn displacement<'a>(section: &mut Section<'a>, setting: &mut Setting<'a, '_>) -> Result<FaultKind> {
+    movable(section, setting)?;
     let who = who(section, setting)?;
     let distance = section.require("distance", "4.0")?.length()?;
     let law = section.or("law", MoveLaw::default(), |field| {

@@ -89,6 +89,7 @@ impl Scenario {
             let lasts = match fault.kind {
                 FaultKind::Pause { length, .. }
                 | FaultKind::Loss { length, .. }
+                | FaultKind::Delay { length, .. }
                 | FaultKind::Starve { length, .. }
                 | FaultKind::Disk { length, .. }
                 | FaultKind::SlowDisk { length, .. }
@@ -115,6 +116,7 @@ impl Scenario {
                 | FaultKind::Partition(_)
                 | FaultKind::Isolate(_)
                 | FaultKind::Move { .. }
+                | FaultKind::Place { .. }
                 | FaultKind::Drift { .. } => Duration::ZERO,
             };
             quiet = quiet.max(last + lasts);
@@ -485,6 +487,20 @@ pub enum FaultKind {
     },
     /// Live nodes, of those that the agent ships, hand over what they lead.
     Resign(Who),
+    /// For a while, every message takes this much longer.
+    Delay {
+        /// By how much.
+        by: Duration,
+        /// For how long.
+        length: Duration,
+    },
+    /// A node is put at a place, and the links with it, whoever that cuts off. All learn of the new distances.
+    Place {
+        /// The node that is moved.
+        node: u32,
+        /// Where to, in the placement's unit.
+        at: (f64, f64),
+    },
 }
 
 /// What nodes learn when some have moved.

@@ -90,12 +90,27 @@ impl Scenario {
         Self::read(Tree::of_file(file.to_owned(), text.to_owned())?, sets, false)
     }
 
-    fn read(mut tree: Tree, sets: &[String], told: bool) -> Result<Self> {
-        for set in sets {
-            tree.set(set, "path=value, such as network.nodes=20 or fault.0.at=5s")?;
-        }
-        scenario(Field::root(&tree).section()?, told)
+    /// The text of a scenario with the overrides in it, so that it needs none.
+    ///
+    /// # Errors
+    ///
+    /// As [`load`](Self::load).
+    pub fn written_out(file: &str, text: &str, sets: &[String]) -> Result<String> {
+        let tree = overridden(Tree::of_file(file.to_owned(), text.to_owned())?, sets)?;
+        scenario(Field::root(&tree).section()?, false)?;
+        Ok(tree.to_toml())
     }
+
+    fn read(tree: Tree, sets: &[String], told: bool) -> Result<Self> {
+        scenario(Field::root(&overridden(tree, sets)?).section()?, told)
+    }
+}
+
+fn overridden(mut tree: Tree, sets: &[String]) -> Result<Tree> {
+    for set in sets {
+        tree.set(set, "path=value, such as network.nodes=20 or fault.0.at=5s")?;
+    }
+    Ok(tree)
 }
 
 impl<'a> Nodes<'a> {

@@ -7,7 +7,7 @@ mod network;
 pub mod radio;
 mod settings;
 
-pub(crate) use self::network::{ATTEMPTS, displace, parts, within};
+pub(crate) use self::network::{ATTEMPTS, displace, parts, put, within};
 pub use self::{
     network::{Arrival, Disconnected, Network, Placed, Travel, Trouble, place},
     settings::{

@@ -21,7 +21,7 @@ use std::{
 
 use bellwether_proto::{Duration, Rng};
 
-pub(crate) use self::placement::{ATTEMPTS, displace, parts, within};
+pub(crate) use self::placement::{ATTEMPTS, displace, parts, put, within};
 pub use self::placement::{Disconnected, Placed, place};
 use self::{
     field::{Earshot, Moving},
@@ -59,6 +59,8 @@ pub struct Trouble {
     pub duplicate: (f64, Duration),
     /// Probability that a message is held back, and for how long at most.
     pub reorder: (f64, Duration),
+    /// How much longer every message takes.
+    pub delay: Duration,
 }
 
 /// A network in operation.
@@ -222,6 +224,21 @@ impl Network {
         self.sides.clear();
         self.cuts.clear();
         self.routes.clear();
+    }
+
+    /// Which side of a partition each node is on; empty without a partition.
+    pub fn sides(&self) -> &[u32] {
+        &self.sides
+    }
+
+    /// Directed pairs that nothing passes between, ascending.
+    pub fn cuts(&self) -> impl Iterator<Item = (u32, u32)> + use<'_> {
+        self.cuts.iter().copied()
+    }
+
+    /// The trouble that all links are in.
+    pub fn trouble(&self) -> Trouble {
+        self.trouble
     }
 
     /// Puts all links into this trouble, instead of what they were in.
@@ -472,7 +489,8 @@ impl Network {
     /// Notes an arrival, and what trouble on the links makes of it.
     #[inline]
     fn arrive(&mut self, mut arrival: Arrival, arrivals: &mut Vec<Arrival>) {
-        let Trouble { duplicate, reorder, .. } = self.trouble;
+        let Trouble { duplicate, reorder, delay, loss: _ } = self.trouble;
+        arrival.after += delay;
         if reorder.0 > 0.0 && self.rng.chance(reorder.0) {
             arrival.after += self.rng.up_to(reorder.1);
         }

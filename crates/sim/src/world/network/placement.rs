@@ -182,6 +182,15 @@ pub(crate) fn displace(
     Err(Disconnected::Displacement { attempts: ATTEMPTS, moved, distance, live })
 }
 
+/// The same with one node at a place of somebody's choice; nothing changes where nodes have none.
+pub(crate) fn put(placed: &Placed, placement: &Placement, node: u32, at: (f64, f64)) -> Placed {
+    let Some(range) = placement.range() else { return placed.clone() };
+    let mut positions = placed.positions.clone();
+    positions[node as usize] = at;
+    let neighbours = Some(within(&positions, range));
+    Placed { positions, neighbours, clusters: placed.clusters.clone() }
+}
+
 /// The field that nobody leaves, and the radio range, where nodes have positions.
 fn field(placement: &Placement) -> Option<(Field, f64)> {
     match placement {
