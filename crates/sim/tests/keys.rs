@@ -200,8 +200,8 @@ fn steady(seconds: u32, nodes: u32, slots: u32, extra: &str) -> Outcome {
          delay = {{ kind = \"uniform\", low = \"5ms\", high = \"20ms\" }}\n\
          [membership]\nkind = \"ring\"\n[keys]\nslots = {slots}\n{extra}"
     );
-    let scenario = Scenario::parse("keys", &text, &[]).unwrap();
-    let outcome = run(&scenario, 1).unwrap();
+    let scenario = Scenario::parse("keys", &text, &[]).expect("a scenario");
+    let outcome = run(&scenario, 1).expect("it runs");
     assert!(outcome.violations.is_empty(), "{:?}", outcome.violations);
     outcome
 }
