@@ -208,9 +208,9 @@ fn steady(seconds: u32, nodes: u32, slots: u32, extra: &str) -> Study {
          delay = {{ kind = \"uniform\", low = \"5ms\", high = \"20ms\" }}\n\
          [membership]\nkind = \"ring\"\n[keys]\nslots = {slots}\n{extra}"
     );
-    let scenario = Scenario::parse("keys", &text, &[]).unwrap();
+    let scenario = Scenario::parse("keys", &text, &[]).expect("written above");
     let Protocol::Keys { membership, keys } = scenario.protocol else { panic!("{text}") };
-    let found = study(&scenario, 1, Log::none(), membership, keys).unwrap();
+    let found = study(&scenario, 1, Log::none(), membership, keys).expect("a mesh");
     assert!(found.outcome.violations.is_empty(), "{:?}", found.outcome.violations);
     found
 }

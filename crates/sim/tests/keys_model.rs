@@ -25,12 +25,18 @@ fn at(millis: u64) -> Time {
 }
 
 fn owned() -> keys::Config {
-    keys::Config::new().with_slots(2).and_then(|config| config.with_keepers(1)).unwrap()
+    keys::Config::new()
+        .with_slots(2)
+        .and_then(|config| config.with_keepers(1))
+        .expect("within bounds")
 }
 
 fn below() -> ring::Config {
     let config = ring::Config::hardened().with_points(Points::Identity, 64).with_rejoin(false);
-    config.with_neighbours(2).and_then(|config| config.with_drift(DRIFT.unsigned_abs())).unwrap()
+    config
+        .with_neighbours(2)
+        .and_then(|config| config.with_drift(DRIFT.unsigned_abs()))
+        .expect("within bounds")
 }
 
 /// Members of a ring, and one that joins it if there is to be one.
