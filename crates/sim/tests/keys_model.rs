@@ -28,7 +28,7 @@ fn owned() -> keys::Config {
     keys::Config::new()
         .with_slots(2)
         .and_then(|config| config.with_keepers(1))
-        .expect("these are allowed")
+        .expect("within bounds")
 }
 
 fn below() -> ring::Config {
@@ -36,7 +36,7 @@ fn below() -> ring::Config {
     config
         .with_neighbours(2)
         .and_then(|config| config.with_drift(DRIFT.unsigned_abs()))
-        .expect("these are allowed")
+        .expect("within bounds")
 }
 
 /// Members of a ring, and one that joins it if there is to be one.
