@@ -17,8 +17,8 @@ from pathlib import Path
 
 import ray
 
-SHORT = 2.0
-"""Seconds: cells that take less travel together, so that a worker computes for longer than it is being called."""
+SHORT = 20.0
+"""Seconds: cells that take less travel together. A call takes a second of its own: the command finds out what its build does."""
 
 
 def bundles(cells: list[dict]) -> list[list[dict]]:
