@@ -18,7 +18,8 @@ from pathlib import Path
 import ray
 
 SHORT = 20.0
-"""Seconds: cells that take less travel together. A call takes a second of its own: the command finds out what its build does."""
+"""Seconds: cells that take less travel together. A call takes a second of its own, in which the command finds out what
+its build does."""
 
 
 def bundles(cells: list[dict]) -> list[list[dict]]:

@@ -91,7 +91,7 @@ impl Shard {
 /// Which cells of an experiment to run.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Share {
-    /// Every n-th.
+    /// Every n-th cell, from some cell on.
     Shard(Shard),
     /// Those of these names.
     Cells(BTreeSet<String>),
