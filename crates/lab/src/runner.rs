@@ -98,7 +98,7 @@ pub enum Share {
 }
 
 impl Share {
-    /// All cells.
+    /// All cells there are.
     pub const WHOLE: Self = Self::Shard(Shard::WHOLE);
 
     fn takes(&self, index: usize, cell: &Cell) -> bool {
