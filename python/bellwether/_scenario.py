@@ -125,7 +125,8 @@ class Scenario:
 
         Raises ``ScenarioError``.
         """
-        return cls(_core.Scenario.load(fspath(path), None if settings is None else fspath(settings), sets_of(overrides)))
+        agents = None if settings is None else fspath(settings)
+        return cls(_core.Scenario.load(fspath(path), agents, sets_of(overrides)))
 
     @classmethod
     def from_toml(cls, text: str, overrides: Overrides | None = None, *, name: str = "scenario") -> Scenario:

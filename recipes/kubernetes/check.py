@@ -48,7 +48,8 @@ def main() -> None:
         cells, results, alone, bin = (Path(folder) / name for name in ("cells", "results", "alone", "bin"))
         bin.mkdir()
         (bin / "bellwether").symlink_to(command)
-        listed = subprocess.run([command, "lab", "cells", "--quick", "--json", *ids], capture_output=True, check=True)
+        words = [command, "lab", "cells", "--quick", "--json", *ids]
+        listed = subprocess.run(words, capture_output=True, check=True)
         subprocess.run([HERE.parent / "share", str(workers), cells], input=listed.stdout, check=True)
         dealt = [line for share in cells.iterdir() for line in share.read_text().splitlines()]
         assert len(dealt) == len(set(dealt)) > workers, "every cell once"
@@ -64,7 +65,8 @@ def main() -> None:
         assert names == sorted(path.name for path in merged.iterdir()) and len(names) >= 2
         same, differ, odd = filecmp.cmpfiles(alone, merged, names, shallow=False)
         assert not differ and not odd, f"differ: {differ + odd}"
-    print(f"{len(dealt)} cells by the containers' own words, {workers} indices: byte for byte the results of one process")
+    spread = f"{len(dealt)} cells by the containers' own words, {workers} indices"
+    print(f"{spread}: byte for byte the results of one process")
 
 
 if __name__ == "__main__":

@@ -29,6 +29,11 @@ def same(one: Path, other: Path) -> None:
     assert len(names) >= 2, "a manifest and results"
 
 
+@ray.remote(num_cpus=1)
+def idle() -> None:
+    time.sleep(0.5)
+
+
 def main() -> None:
     command, *ids = sys.argv[1:]
     command = str(Path(command).resolve())
@@ -46,8 +51,7 @@ def main() -> None:
             ray.init(address=cluster.address, log_to_driver=False)
             cluster.wait_for_nodes()
             # The first task of a cluster starts its workers; that is the cluster's time, not the sweep's.
-            warm = [ray.remote(num_cpus=1)(time.sleep).remote(0.5) for _ in range(4)]
-            ray.get(warm)
+            ray.get([idle.remote() for _ in range(4)])
             report = sweep(command, ids, spread, flags)
             over = 2 * report["seconds"] / report["busy"] - 1
             print(f"ray, two workers: {json.dumps(report)}; over the cells' own time: {100 * over:.1f}%")

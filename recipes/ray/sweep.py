@@ -17,8 +17,9 @@ from pathlib import Path
 
 import ray
 
-SHORT = 2.0
-"""Seconds: cells that take less travel together, so that a worker computes for longer than it is being called."""
+SHORT = 20.0
+"""Seconds: cells that take less travel together. A call takes a second of its own, in which the command finds out what
+its build does."""
 
 
 def bundles(cells: list[dict]) -> list[list[dict]]:

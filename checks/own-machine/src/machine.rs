@@ -5,8 +5,8 @@
 //! Up --Alive received-> Up   its sender lives
 //! ```
 //!
-//! It promises little: a node that hears nobody leads, so on a divided network several do. That is what [`crate::AtMost`]
-//! finds out.
+//! It promises little: a node that hears nobody leads, so a node leads again and again where the network is
+//! divided again and again. [`crate::LeadsOnce`] finds that out.
 
 use std::{collections::BTreeMap, convert::Infallible};
 

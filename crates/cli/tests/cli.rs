@@ -357,7 +357,7 @@ fn a_cell_that_is_shown_can_be_run() {
 }
 
 #[test]
-fn shards_merged_are_the_whole_run() {
+fn shards_and_cells_merged_are_the_whole_run() {
     let folder = tempfile::tempdir().unwrap();
     let at = |name: &str| folder.path().join(name).display().to_string();
     let run = |out: &str, shard: &[&str]| {
@@ -367,7 +367,20 @@ fn shards_merged_are_the_whole_run() {
     };
     run(&at("whole"), &[]);
     run(&at("one"), &["--shard", "1/2"]);
-    run(&at("two"), &["--shard", "2/2", "--threads", "1"]);
+    let cells = bellwether(&["lab", "cells", "announce-sq", "announce-k", "--quick", "--json"]);
+    let cells = json(&cells.stdout);
+    let costs: Vec<f64> =
+        cells.as_array().unwrap().iter().map(|c| c["cost"].as_f64().unwrap()).collect();
+    assert!(costs.is_sorted_by(|a, b| a >= b) && costs.iter().all(|cost| *cost > 0.0), "{cells}");
+    let id = |index: usize| cells[index]["id"].as_str().unwrap();
+    let digest = cells[0]["digest"].as_str().unwrap();
+    let whole = std::fs::read_to_string(at("whole") + "/" + cells[0]["file"].as_str().unwrap());
+    assert!(whole.unwrap().contains(digest), "what is listed is what is kept");
+    // All that the first shard has not, and something that it has.
+    let named = ["lab", "run", "--quick", "--out", &at("two"), "--threads", "1"];
+    let named: Vec<&str> =
+        named.into_iter().chain((0..4).flat_map(|at| ["--cell", id(at)])).collect();
+    assert_eq!(bellwether(&named).status.code(), Some(0));
     let output = bellwether(&["lab", "merge", "--out", &at("merged"), &at("one"), &at("two")]);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     for file in ["announce-sq.csv", "announce-k.csv", "manifest.json"] {
@@ -391,6 +404,8 @@ fn mischief_with_the_lab_is_answered_clearly() {
         (&["lab", "run", "announce-sq", "--quick", "--out", &blocked], "Not a directory"),
         (&["lab", "run", "announce-sq", "--shard", "3/2"], "write i/n"),
         (&["lab", "run"], "<ID>"),
+        (&["lab", "run", "--cell", "announce-k/k=9", "--quick"], "did you mean announce-k/k=1"),
+        (&["lab", "run", "--cell", "announce-k/k=1", "--shard", "1/2"], "cannot be used with"),
         (&["lab", "show", "announce-tab-5.1", "le-z"], "no cell \"le-z\"; there are \"le-a uc"),
         (&["lab", "show", "wang-tab-7.1", "sample sizes"], "is no scenario: it computes"),
         (&["lab", "report", "--out", &out], "holds no results"),

@@ -91,14 +91,14 @@ impl Shard {
 /// Which cells of an experiment to run.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Share {
-    /// Every n-th.
+    /// Every n-th cell, from some cell on.
     Shard(Shard),
     /// Those of these names.
     Cells(BTreeSet<String>),
 }
 
 impl Share {
-    /// All cells.
+    /// All cells there are.
     pub const WHOLE: Self = Self::Shard(Shard::WHOLE);
 
     fn takes(&self, index: usize, cell: &Cell) -> bool {

@@ -3,6 +3,7 @@
 use std::{
     fs,
     path::Path,
+    sync::LazyLock,
     sync::atomic::{AtomicU64, Ordering},
 };
 
@@ -65,7 +66,9 @@ fn written(scenario: &Scenario, _: &&str, _: u64) -> Found {
 }
 
 fn store(folder: &Path) -> Store {
-    Store::create(folder, Manifest::new(Size::Quick, 7)).unwrap_or_else(|error| panic!("{error}"))
+    // What a build does takes a while to find out, and is always the same.
+    static MANIFEST: LazyLock<Manifest> = LazyLock::new(|| Manifest::new(Size::Quick, 7));
+    Store::create(folder, MANIFEST.clone()).unwrap_or_else(|error| panic!("{error}"))
 }
 
 fn run(store: &Store, shard: Shard) -> Result<u64, LabError> {
