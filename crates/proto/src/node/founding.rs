@@ -12,7 +12,7 @@
 //!            has led for too long------> Quiet
 //! Inside   --looks for its ring in vain, as
 //!            most members are in none--> Quiet     nobody can lead in it
-//! Inside   --too few witnesses are left-> Quiet     nobody can lead in it either (R11.12)
+//! Inside   --too few witnesses are left-> Quiet     nobody can lead in it either
 //! Inside   --Ready---------------------> Inside    Inside, if somebody leads; Ready, to one that founds with us
 //! any      --the disk refuses, or has
 //!            recovered-----------------> Quiet     what we said last may not have been kept
@@ -368,7 +368,7 @@ impl Founding {
                 }
                 let barren = active && self.lacking.is_some() && machine.is_barren();
                 self.barren = barren.then(|| self.barren.unwrap_or(now));
-                // For as long as it may take to hear of a member or a leader that there is.
+                // `R11.12` of `docs/rules/arbitrated.md`: what there is may not have been heard of yet.
                 let barren = self.barren.is_some_and(|since| now >= since + self.beat() * 4);
                 let vain = barren || !active && self.looks_in_vain(now, *since);
                 let since = self.lacking.unwrap_or(now).max(*since);

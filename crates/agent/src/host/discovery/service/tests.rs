@@ -143,9 +143,14 @@ fn servers_are_those_of_the_file_three_at_most() {
 
 /// Answers whoever asks by datagram, and then by stream, with what `answer` makes of the number.
 async fn server(datagram: fn(u16) -> Vec<Vec<u8>>, stream: fn(u16) -> Vec<u8>) -> SocketAddr {
-    let udp = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+    let (udp, tcp) = loop {
+        let udp = UdpSocket::bind("127.0.0.1:0").await.unwrap();
+        // Of streams the number may be somebody else's.
+        if let Ok(tcp) = tokio::net::TcpListener::bind(udp.local_addr().unwrap()).await {
+            break (udp, tcp);
+        }
+    };
     let address = udp.local_addr().unwrap();
-    let tcp = tokio::net::TcpListener::bind(address).await.unwrap();
     tokio::spawn(async move {
         let mut packet = [0; 512];
         loop {
