@@ -16,7 +16,7 @@ pub(super) enum Round {
     Trust,
     /// That these are on the list no more: they forget the slot before the others strike them off.
     Drop(Vec<Life>),
-    /// Nothing.
+    /// Nothing more: the list is settled.
     Settled,
 }
 

@@ -21,7 +21,7 @@ pub(super) struct Case {
 /// All of them.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 pub(super) struct Cases {
-    /// By suspect.
+    /// Ordered by suspect, of whom each has one.
     all: Vec<(NodeId, Case)>,
     /// By end and turn.
     ends: VecDeque<End>,
