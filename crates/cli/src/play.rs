@@ -118,8 +118,9 @@ const PIECE: usize = 4 << 20;
 pub(crate) fn run(args: &Args) -> Result<bool, Failure> {
     let mut worlds: Vec<World> = Vec::new();
     if let Some(file) = &args.file {
-        let text = fs::read_to_string(file).map_err(about(file))?;
+        // It says what is wrong with a file, be it that there is none.
         Scenario::load(file, &args.sets)?;
+        let text = fs::read_to_string(file).map_err(about(file))?;
         let name = file.display().to_string();
         worlds.push(World { key: name.clone(), file: name, text, sets: args.sets.clone() });
     }
